@@ -1,0 +1,55 @@
+# `make help` lists the targets. DEMO_ARGS, TEST_ARGS and BENCH_ARGS are passed on.
+DEMO_ARGS ?=
+TEST_ARGS ?=
+BENCH_ARGS ?= --vcpus 256
+PREFIX ?= /usr/local/lib/dasec
+BIN := .venv/bin
+
+.PHONY: help dev test lint demo bench docs clean install load chaos
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+dev: ## Python environment in .venv, package installed editable with all tools
+	@tools/setup python
+
+test: ## all tests; as root also those that touch this kernel (TEST_ARGS="-k period")
+	@tools/setup
+	$(BIN)/python -m pytest $(TEST_ARGS)
+
+lint: ## formats and mends what can be mended, then all linters
+	@tools/setup python
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+	$(BIN)/python -m pytest -q tests/linters
+
+demo: ## the main job on this machine, as root; under five minutes (DEMO_ARGS="--seconds 5")
+	@tools/setup
+	$(BIN)/dasec demo $(DEMO_ARGS)
+
+bench: ## what a control period costs (BENCH_ARGS="--vcpus 1024 --json")
+	@tools/setup python
+	$(BIN)/dasec bench overhead $(BENCH_ARGS)
+
+docs: ## checks README and docs: commands, links, exit statuses
+	@tools/setup python
+	$(BIN)/python -m pytest -q tests/docs
+
+load: ## the native load tool in experiments/load/build
+	$(MAKE) -C experiments/load
+
+chaos: ## the long run of kills and damaged journals (root)
+	@tools/setup
+	$(BIN)/python -m pytest --run-slow -m slow $(TEST_ARGS)
+
+install: ## dasec for all users: an environment in PREFIX, the command in /usr/local/bin (root)
+	rm -rf build/lib # setuptools would install what lies there from an older build
+	python3 -m venv $(PREFIX)
+	$(PREFIX)/bin/python -m pip --disable-pip-version-check install .
+	ln -sfn $(PREFIX)/bin/dasec /usr/local/bin/dasec
+
+clean: ## removes what the other targets made, the environment too
+	-$(MAKE) -C experiments/load clean
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage htmlcov
+	find daemon tests tools experiments -name __pycache__ -prune -exec rm -rf {} +

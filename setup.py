@@ -1,0 +1,9 @@
+"""Maps the import name `dasec` to the folder daemon/; everything else is in pyproject.toml."""
+
+from setuptools import find_packages, setup
+
+setup(
+    package_dir={"dasec": "daemon"},
+    packages=["dasec", *(f"dasec.{name}" for name in find_packages("daemon"))],
+    package_data={"dasec": ["py.typed"]},
+)

@@ -1,0 +1,74 @@
+"""What the markers `host`, `vm` and `slow` mean, and the command line of the test run.
+
+A test that cannot run here is skipped with the reason, so that anybody can run the suite.
+Under DASEC_CI=1 nothing is missing by intention: there the same test fails with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.vm.guest import missing_tools
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-slow", action="store_true", help="run the tests marked slow, too")
+
+
+def why_not_host() -> str | None:
+    """Why this machine cannot run tests that act on its own kernel, or None.
+
+    In a guest (DASEC_GUEST=1) whoever started it chose kernel and tests to fit each other.
+    """
+    if os.geteuid() != 0:
+        return "needs root"
+    try:
+        own = Path("/proc/self/sched").read_text(encoding="ascii")
+    except OSError as error:
+        return f"needs /proc/self/sched: {error.strerror}"
+    if "se.slice" not in own and os.environ.get("DASEC_GUEST") != "1":
+        return "needs a kernel with EEVDF slices (6.12 or newer)"
+    return None
+
+
+def why_not_vm() -> str | None:
+    """Why this machine cannot start a guest, or None."""
+    missing = missing_tools()
+    return f"needs {', '.join(missing)}" if missing else None
+
+
+WHY_NOT = {"host": why_not_host, "vm": why_not_vm}
+
+
+def refuse(reason: str) -> None:
+    """Ends the present test: skipped, or failed where DASEC_CI=1 says that nothing may be missing."""
+    if os.environ.get("DASEC_CI") == "1":
+        pytest.fail(f"{reason}, and DASEC_CI=1 forbids skipping", pytrace=False)
+    pytest.skip(reason)
+
+
+def require_host() -> None:
+    """For a fixture that needs root and this kernel without being marked itself."""
+    reason = why_not_host()
+    if reason is not None:
+        refuse(reason)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") and not item.config.getoption("--run-slow"):
+        pytest.skip("slow: run with --run-slow")
+    for marker, why_not in WHY_NOT.items():
+        reason = why_not() if item.get_closest_marker(marker) else None
+        if reason is not None:
+            refuse(reason)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The top folder of the clone."""
+    return REPOSITORY
