@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "burn.h"
+
+#include "clock.h"
+#include "stop.h"
+
+#define CALIBRATION_TRIES 20
+#define CALIBRATION_ITERATIONS 500000ULL
+
+/* A stop is noticed after this much work. */
+#define PIECE_US 1000.0
+
+static void iterate(uint64_t iterations)
+{
+	uint64_t x = iterations;
+
+	for (uint64_t i = 0; i < iterations; i++) {
+		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+		__asm__ volatile("" : "+r"(x)); /* each step needs the last one: nothing to optimise */
+	}
+}
+
+double burn_calibrate(void)
+{
+	uint64_t best_ns = UINT64_MAX;
+
+	for (int i = 0; i < CALIBRATION_TRIES; i++) {
+		uint64_t before_ns = clock_thread_cpu_ns();
+		uint64_t spent_ns;
+
+		iterate(CALIBRATION_ITERATIONS);
+		spent_ns = clock_thread_cpu_ns() - before_ns;
+		if (spent_ns < best_ns)
+			best_ns = spent_ns;
+	}
+	return (double)CALIBRATION_ITERATIONS * (double)NS_PER_US / (double)(best_ns ? best_ns : 1);
+}
+
+void burn(const struct burner *burner, double us)
+{
+	for (; us > PIECE_US && !stop_requested(); us -= PIECE_US)
+		iterate((uint64_t)(PIECE_US * burner->iterations_per_us));
+	if (!stop_requested())
+		iterate((uint64_t)(us * burner->iterations_per_us));
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include "clock.h"
+#include "fail.h"
+#include "memory.h"
+#include "output.h"
+#include "stop.h"
+#include "summary.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Time between the ready line and the start: enough for all threads to fall asleep first. */
+#define START_DELAY_NS (50 * NS_PER_MS)
+
+static uint64_t to_ns(double seconds)
+{
+	return (uint64_t)(seconds * (double)NS_PER_S);
+}
+
+void run_prepare(struct run *run, const struct run_options *options, struct command_line *line)
+{
+	*run = (struct run){.options = options, .line = line};
+	run->arrivals = arrivals_make(options->seed, options->rate, to_ns(options->warmup),
+				      to_ns(options->warmup + options->seconds));
+	run->samples = samples_make(&run->arrivals);
+	run->out = output_open(options->out);
+	if (options->arrivals)
+		arrivals_write(&run->arrivals, options->arrivals);
+}
+
+static void set_start(struct run *run)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t asked_ns = run->options->start_at_ns;
+
+	if (asked_ns && asked_ns < now_ns)
+		fail_run("--start-at-ns: passed %llu us before everything was ready",
+			 (now_ns - asked_ns) / NS_PER_US);
+	run->start_ns = asked_ns ? asked_ns : now_ns + START_DELAY_NS;
+	run->warmup_end_ns = run->start_ns + to_ns(run->options->warmup);
+	run->nominal_end_ns = run->start_ns + to_ns(run->options->warmup + run->options->seconds);
+	run->samples.start_ns = run->start_ns;
+}
+
+static void write_ready(FILE *file, const struct run *run, const struct crew *crew, pid_t feeder)
+{
+	struct json json = {.file = file};
+
+	json_open_object(&json, NULL);
+	json_bool(&json, "ready", true);
+	json_count(&json, "pid", (uint64_t)getpid());
+	crew_write_tids(crew, &json, "threads");
+	if (feeder)
+		json_count(&json, "feeder_pid", (uint64_t)feeder);
+	json_count(&json, "start_at_ns", run->start_ns);
+	json_close_object(&json);
+	fputc('\n', file);
+}
+
+/* A reader that polls for the file never sees half a line. */
+static void write_ready_file(const struct run *run, const struct crew *crew, pid_t feeder)
+{
+	const char *path = run->options->ready;
+	char temporary[4096];
+	FILE *file;
+
+	if (snprintf(temporary, sizeof(temporary), "%s.part", path) >= (int)sizeof(temporary))
+		fail_option("ready", "is too long a path");
+	file = output_open(temporary);
+	write_ready(file, run, crew, feeder);
+	output_close(file, temporary);
+	if (rename(temporary, path) != 0)
+		fail_run("cannot write %s: %s", path, strerror(errno));
+}
+
+void run_announce(struct run *run, const struct crew *crew, pid_t feeder)
+{
+	set_start(run);
+	if (run->options->ready) {
+		write_ready_file(run, crew, feeder);
+	} else {
+		write_ready(stdout, run, crew, feeder);
+		output_close(stdout, NULL);
+	}
+}
+
+uint64_t run_scheduled_ns(const struct run *run, size_t request)
+{
+	return run->start_ns + run->arrivals.offsets_ns[request];
+}
+
+bool run_is_measured(const struct run *run, size_t request)
+{
+	return request >= run->arrivals.first_measured;
+}
+
+/* From the end of the warm-up to the last completion, at least to the end of the schedule. */
+static double measured_seconds(const struct run *run)
+{
+	if (run->end_ns <= run->warmup_end_ns)
+		return 0.0;
+	return (double)(run->end_ns - run->warmup_end_ns) / (double)NS_PER_S;
+}
+
+struct json run_open_result(struct run *run)
+{
+	struct json json = {.file = run->out};
+	size_t completed = samples_completed(&run->samples);
+	double seconds = measured_seconds(run);
+
+	json_open_object(&json, NULL);
+	json_count(&json, "schema", OUTPUT_SCHEMA);
+	json_text(&json, "tool", "dasec-load");
+	json_text(&json, "version", DASEC_LOAD_VERSION);
+	json_text(&json, "subcommand", run->line->subcommand);
+	cli_write_parameters(run->line, &json);
+	json_count(&json, "seed", run->options->seed);
+	json_bool(&json, "interrupted", stop_interrupted());
+	json_count(&json, "start_at_ns", run->start_ns);
+	json_count(&json, "warmup_arrivals", run->arrivals.first_measured);
+	json_count(&json, "arrivals_scheduled", run->samples.count);
+	json_count(&json, "completed", completed);
+	json_count(&json, "errors", run->errors);
+	json_count(&json, "unfinished", run->samples.count - completed - run->errors);
+	json_count(&json, "late_sends", run->late_sends);
+	json_real(&json, "seconds_measured", seconds);
+	json_real(&json, "throughput_per_s", seconds > 0.0 ? (double)completed / seconds : 0.0);
+	return json;
+}
+
+enum column { QUEUE, SERVICE, SOJOURN };
+
+static void write_column(struct json *json, const char *key, const struct samples *samples,
+			 enum column column)
+{
+	uint64_t *values = memory_touched(samples->count, sizeof(*values));
+	size_t count = 0;
+
+	for (size_t i = 0; i < samples->count; i++) {
+		const struct sample *s = &samples->items[i];
+		const uint64_t columns[] = {s->queue_ns, s->service_ns, s->sojourn_ns};
+
+		if (s->sojourn_ns)
+			values[count++] = columns[column];
+	}
+	summary_write(json, key, values, count);
+}
+
+void run_close_result(struct run *run, struct json *json)
+{
+	write_column(json, "latency_ns", &run->samples, SOJOURN);
+	write_column(json, "queue_ns", &run->samples, QUEUE);
+	write_column(json, "service_ns", &run->samples, SERVICE);
+	json_close_object(json);
+	fputc('\n', run->out);
+	output_close(run->out, run->options->out);
+	if (run->options->samples)
+		samples_write(&run->samples, run->options->samples);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SUBCOMMANDS_H
+#define SUBCOMMANDS_H
+
+/* Each gets the arguments after its name, NULL at the end, and returns the exit code. */
+int service_main(char **arguments);
+int memcached_main(char **arguments);
+int threads_main(char **arguments);
+int wakeup_main(char **arguments);
+
+#endif

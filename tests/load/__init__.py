@@ -1,0 +1,1 @@
+"""The native load tool, run as the experiments run it."""

@@ -1,0 +1,161 @@
+"""The request-serving workload."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .tool import Node, Running, Tool, read_samples
+
+SHORT = ("service", "--seconds", "1", "--warmup", "0.2", "--rate", "50")
+
+SHAPES = [
+    ["--variant", "fanout"],
+    ["--variant", "fanout", "--helpers", "0"],
+    ["--variant", "fanout", "--wake", "eventfd", "--imbalance", "3", "--tail-us", "100"],
+    ["--variant", "fanout", "--feeder", "--distribution", "lognormal"],
+    ["--variant", "pipeline", "--stages", "3", "--helper-us", "200", "--imbalance", "2"],
+    ["--variant", "pipeline", "--wake", "eventfd", "--feeder"],
+    ["--variant", "convoy", "--helpers", "4"],
+    ["--variant", "convoy", "--wake", "eventfd", "--distribution", "fixed"],
+    ["--background", "2", "--background-burst-us", "2000"],
+    ["--background", "1", "--background-wakes", "logger"],
+    ["--background", "1", "--background-wakes", "peer", "--wake", "eventfd"],
+]
+
+
+def total(result: Node) -> int:
+    return sum(result[key].integer() for key in ("completed", "errors", "unfinished"))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
+def test_each_shape_completes_every_request(tool: Tool, tmp_path: Path, shape: list[str]) -> None:
+    path = tmp_path / "samples"
+    result = tool.run(*SHORT, "--samples", str(path), *shape)
+    samples = read_samples(path)
+    assert result["completed"].integer() == result["arrivals_scheduled"].integer() > 0
+    assert total(result) == result["arrivals_scheduled"].integer()
+    assert len(samples) == result["completed"].integer()
+    assert all(sample.queue_ns + sample.service_ns == sample.sojourn_ns for sample in samples)
+    assert result["interrupted"].value is False
+
+
+def test_the_summary_is_that_of_the_samples(tool: Tool, tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    result = tool.run(*SHORT, "--rate", "300", "--helpers", "1", "--samples", str(path))
+    sojourns = sorted(sample.sojourn_ns for sample in read_samples(path))
+    summary = result["latency_ns"]
+    assert summary["count"].integer() == len(sojourns)
+    assert summary["min"].integer() == sojourns[0]
+    assert summary["max"].integer() == sojourns[-1]
+    assert summary["mean"].number() == pytest.approx(statistics.fmean(sojourns))
+    assert summary["p50"].integer() == sojourns[(len(sojourns) + 1) // 2 - 1]
+
+
+def test_a_service_slower_than_its_arrivals_shows_growing_sojourn_times(tool: Tool, tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    result = tool.run(
+        *("service", "--seconds", "1", "--warmup", "0", "--rate", "300", "--helpers", "0"),
+        *("--serial-us", "6000", "--distribution", "fixed", "--samples", str(path)),
+    )
+    sojourns = [sample.sojourn_ns for sample in read_samples(path)]
+    third = len(sojourns) // 3
+    # 1.8 times the capacity: the backlog at the end is 0.8 s of work, however fast the machine is
+    assert statistics.fmean(sojourns[-third:]) > 2 * statistics.fmean(sojourns[:third])
+    assert max(sojourns) > 300_000_000
+    assert result["seconds_measured"].number() > 1.3
+    assert result["completed"].integer() == result["arrivals_scheduled"].integer()
+
+
+def test_work_is_cpu_time_of_the_asked_length(tool: Tool) -> None:
+    result = tool.run(*SHORT, "--distribution", "fixed", "--serial-us", "4000", "--helper-us", "2000")
+    completed = result["completed"].integer()
+    threads = result["cpu"]["threads"]
+    assert threads["main"].number() == pytest.approx(completed * 4e-3, rel=0.6)
+    assert threads["helper-1"].number() == pytest.approx(completed * 2e-3, rel=0.6)
+
+
+def test_the_slow_helper_works_longer(tool: Tool) -> None:
+    threads = tool.run(*SHORT, "--imbalance", "5", "--distribution", "fixed")["cpu"]["threads"]
+    assert threads["helper-0"].number() > 2 * threads["helper-1"].number()
+
+
+def test_background_work_is_counted_and_open_loop(tool: Tool) -> None:
+    result = tool.run(
+        *SHORT,
+        *("--background", "2", "--background-rate", "40", "--background-burst-us", "1500"),
+        *("--background-wakes", "logger"),
+    )
+    background = result["background"]
+    assert 30 <= background["bursts"].integer() <= 140  # 80 expected
+    assert background["logger_wakes"].integer() >= background["bursts"].integer()
+    assert background["cpu_s"].number() > 0.02
+    assert {"main", "bg-0", "bg-1", "logger"} <= set(result["cpu"]["threads"].names())
+
+
+def test_threads_bear_the_announced_names(start: Callable[..., Running]) -> None:
+    run = start(*SHORT, "--background", "1", "--background-wakes", "peer", "--helpers", "11")
+    tids = run.ready["threads"]
+    pid = run.ready["pid"].integer()
+    for name in tids.names():
+        comm = Path(f"/proc/{pid}/task/{tids[name].integer()}/comm").read_text(encoding="ascii")
+        assert comm.strip() == name
+    assert len(os.listdir(f"/proc/{pid}/task")) == len(tids.names())
+    assert {"main", "helper-0", "helper-10", "bg-0", "peer-0"} <= set(tids.names())
+    run.end()
+
+
+def test_the_ready_file_appears_whole_and_the_start_is_the_asked_one(tool: Tool, tmp_path: Path) -> None:
+    path = tmp_path / "ready"
+    begin = time.monotonic_ns() + 700_000_000
+    result = tool.run(*SHORT, "--ready", str(path), "--start-at-ns", str(begin))
+    ready = Node(json.loads(path.read_text(encoding="ascii")))
+    assert ready["start_at_ns"].integer() == result["start_at_ns"].integer() == begin
+    assert ready["ready"].value is True
+    assert time.monotonic_ns() >= begin + 1_200_000_000
+    assert [file.name for file in tmp_path.iterdir()] == ["ready"]
+
+
+def test_a_start_in_the_past_is_refused(tool: Tool) -> None:
+    done = tool.call(*SHORT, "--start-at-ns", "1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("dasec-load: --start-at-ns: passed ")
+
+
+@pytest.mark.parametrize("shape", [["--feeder"], ["--variant", "pipeline"], ["--variant", "convoy"], []])
+def test_sigterm_ends_early_with_a_valid_result(
+    start: Callable[..., Running], tmp_path: Path, shape: list[str]
+) -> None:
+    path = tmp_path / "samples"
+    run = start(
+        *("service", "--seconds", "50", "--warmup", "0.1", "--rate", "100", "--background", "1"),
+        *("--samples", str(path), *shape),
+    )
+    time.sleep(0.8)
+    result = run.terminate()
+    assert result["interrupted"].value is True
+    assert 0 < result["completed"].integer() < result["arrivals_scheduled"].integer()
+    assert total(result) == result["arrivals_scheduled"].integer()
+    assert len(read_samples(path)) == result["completed"].integer()
+    assert result["seconds_measured"].number() < 40
+
+
+def test_a_run_stopped_within_the_warm_up_has_a_result_without_latency(start: Callable[..., Running]) -> None:
+    result = start("service", "--seconds", "5", "--warmup", "50").terminate()
+    assert result["latency_ns"]["count"].integer() == 0
+    assert result["latency_ns"]["p99"].value is None
+    assert result["seconds_measured"].number() == 0
+
+
+def test_a_dead_feeder_is_a_failure_and_no_hang(start: Callable[..., Running]) -> None:
+    run = start("service", "--feeder", "--seconds", "30", "--rate", "5")
+    os.kill(run.ready["feeder_pid"].integer(), 9)
+    _, err = run.process.communicate(timeout=30)
+    assert run.process.returncode == 1
+    assert err == "dasec-load: the feeder ended before its schedule\n"
