@@ -1,0 +1,193 @@
+"""The frozen values that every stage hands to the next; nothing here does anything.
+
+Times are integers in nanoseconds and end in `_ns`; weights are integers with 1024 for
+"like everybody else" (the kernel's nice-0 weight), whatever the host's own unit is.
+
+The values made once a vCPU a period are named tuples: a frozen dataclass costs three
+times as much to make and hashes in Python (docs/decisions/0003-hot-values.md).
+Everything else is a frozen dataclass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, NewType
+
+Core = NewType("Core", int)
+"""A host logical CPU that we may use."""
+
+NEUTRAL_WEIGHT = 1024
+"""The weight of a vCPU that nobody prefers: NICE_0_LOAD, and cgroup v1's default cpu.shares."""
+
+
+class ThreadState(StrEnum):
+    """What a vCPU was doing when the snapshot was taken (design: ready / running / idle)."""
+
+    RUNNING = "running"
+    READY = "ready"
+    IDLE = "idle"
+    UNKNOWN = "unknown"
+
+
+class Knob(StrEnum):
+    """Anything that we write."""
+
+    WEIGHT = "weight"
+    RESCHEDULING_LATENCY = "rescheduling_latency"
+    AFFINITY = "affinity"
+
+
+class VcpuId(NamedTuple):
+    """Who a vCPU is. The start time (clock ticks since boot, proc(5) stat field 22)
+    keeps a recycled thread id from being taken for the thread that had it before."""
+
+    pid: int
+    tid: int
+    start_ticks: int
+
+
+class Vcpu(NamedTuple):
+    """One schedulable thread of a workload, and the cores it may use (its mask as we found it)."""
+
+    id: VcpuId
+    name: str
+    allowed: frozenset[Core]
+
+
+class Counters(NamedTuple):
+    """One vCPU's running totals since it started. `None`: this host cannot count it."""
+
+    on_cpu_ns: int
+    ready_ns: int
+    dispatches: int
+    state: ThreadState
+    core: Core
+    preemptions: int | None = None
+    late_wakeups: int | None = None
+    wakers: tuple[tuple[VcpuId, int], ...] | None = None
+
+
+class Knobs(NamedTuple):
+    """One vCPU's knobs as the kernel has them. `None`: not ours to write, on this host or any more."""
+
+    weight: int | None
+    rescheduling_latency_ns: int | None
+    affinity: frozenset[Core] | None
+
+
+class Usage(NamedTuple):
+    """What one vCPU did in one period."""
+
+    consumed_ns: int
+    ready_ns: int
+    dispatches: int
+    state: ThreadState
+    conflicts: int
+    wakers: tuple[tuple[VcpuId, int], ...] = ()
+
+
+IDLE = Usage(0, 0, 0, ThreadState.IDLE, 0)
+"""A vCPU that slept through the whole period. Shared, so that sleepers cost nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One VM, container or named set of processes that opted in."""
+
+    name: str
+    share: int
+    vcpus: tuple[Vcpu, ...]
+    quota_cores: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The cores that we may use, and the NUMA node of each."""
+
+    cores: tuple[Core, ...]
+    node_of: Mapping[Core, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything `observe` saw at one instant: running totals and present knobs."""
+
+    clock_ns: int
+    topology: Topology
+    workloads: tuple[Workload, ...]
+    counters: Mapping[VcpuId, Counters]
+    knobs: Mapping[VcpuId, Knobs]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What happened between two snapshots.
+
+    `usage` holds only vCPUs that were there at both ends; one that has just come has
+    knobs and a core but no usage, and no rule may judge it yet.
+    """
+
+    index: int
+    length_ns: int
+    topology: Topology
+    workloads: tuple[Workload, ...]
+    usage: Mapping[VcpuId, Usage]
+    knobs: Mapping[VcpuId, Knobs]
+    core_of: Mapping[VcpuId, Core]
+
+
+class Reason(NamedTuple):
+    """Why one knob of one vCPU should change: the rule that fired and the numbers it saw."""
+
+    vcpu: VcpuId
+    knob: Knob
+    rule: str
+    inputs: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyState:
+    """What a policy remembers from period to period. Policies extend it with plain
+    numbers, strings, VcpuIds and tuples of them, so that a record can hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a policy wants: knobs of the vCPUs that should change, why, and its next state."""
+
+    knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
+    reasons: tuple[Reason, ...] = ()
+    state: PolicyState = PolicyState()
+
+
+KnobValue = int | frozenset[Core]
+
+
+class Change(NamedTuple):
+    """One write: this knob of this vCPU, from the prior value to the new one, for that rule."""
+
+    vcpu: VcpuId
+    knob: Knob
+    prior: KnobValue
+    new: KnobValue
+    rule: str
+
+
+class Outcome(StrEnum):
+    """What became of a Change."""
+
+    APPLIED = "applied"
+    VANISHED = "vanished"
+    REJECTED = "rejected"
+    YIELDED = "yielded"
+    DRY_RUN = "dry_run"
+
+
+class Result(NamedTuple):
+    """A Change and what became of it; `detail` says why where it was not applied."""
+
+    change: Change
+    outcome: Outcome
+    detail: str = ""

@@ -1,0 +1,188 @@
+"""From wanted knobs to ordered writes: no-ops dropped, invariants checked, nothing half done.
+
+**What is left out.** A vCPU that is not in the period (gone) or in no workload, a knob that is None on
+either side (not ours, or no wish), a knob that has the wanted value already. So the plan for what is there
+is empty.
+
+**Order.** Weights that fall, then weights that rise, so that a workload's sum is never above what it was,
+not even between two writes; then latencies; then affinities, with the two halves of a swap next to each
+other.
+
+**Invariants.** They hold for every policy, and are checked again here, because a policy can be wrong:
+
+- the sum of a workload's weights stays exactly as it was;
+- a changed weight is within [1/8, 8] × the workload's mean;
+- a latency is positive;
+- an affinity is not empty, and within what the vCPU was allowed when we found it.
+
+A violation drops everything that was wanted for that workload, because a part of a decision is another
+decision; it is reported, never applied. The other half of a swap with such a workload is dropped with it,
+and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .model import Change, Core, Decision, Knob, Knobs, Period, Vcpu, VcpuId, Workload
+from .period import column, seat
+from .tsa import MAX_WEIGHT_SPAN
+
+UNEXPLAINED = "unexplained"
+"""The rule of a change for which the policy gave no reason."""
+
+Rules = Mapping[VcpuId, str]
+
+_WEIGHT, _LATENCY, _AFFINITY = Knob  # a global costs a tenth of looking a member up in its enum
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The writes in order, and what was wanted but must not be done (one line each)."""
+
+    changes: tuple[Change, ...] = ()
+    violations: tuple[str, ...] = ()
+
+
+class Move(NamedTuple):
+    """An affinity change, whose it is, and from which core to which (None: not to a single one)."""
+
+    change: Change
+    workload: str
+    origin: Core | None
+    target: Core | None
+
+
+class Part(NamedTuple):
+    """What is to be done for one workload, by kind, and what is wrong with it."""
+
+    lowered: list[Change]
+    raised: list[Change]
+    latencies: list[Change]
+    moves: list[Move]
+    wrong: list[str]
+
+
+def plan(period: Period, decision: Decision) -> Plan:
+    """The smallest list of writes that gives every vCPU of the period its wanted knobs."""
+    if not decision.knobs:
+        return Plan()
+    rules: dict[Knob, dict[VcpuId, str]] = {_WEIGHT: {}, _LATENCY: {}, _AFFINITY: {}}
+    for vcpu, knob, rule, _ in decision.reasons:
+        rules[knob][vcpu] = rule
+    lowered: list[Change] = []
+    raised: list[Change] = []
+    latencies: list[Change] = []
+    moves: list[Move] = []
+    refused: set[str] = set()
+    violations: list[str] = []
+    for workload in period.workloads:
+        part = _part(period, workload, decision.knobs, rules)
+        moves += part.moves
+        if part.wrong:
+            refused.add(workload.name)
+            violations += [f"workload {workload.name}: {complaint}" for complaint in part.wrong]
+            continue
+        lowered += part.lowered
+        raised += part.raised
+        latencies += part.latencies
+    affinities = _affinities(_pairs(moves), refused, violations)
+    return Plan((*lowered, *raised, *latencies, *affinities), tuple(violations))
+
+
+def _part(
+    period: Period, workload: Workload, wanted_of: Mapping[VcpuId, Knobs], rules: Mapping[Knob, Rules]
+) -> Part:
+    """The changes that are wanted for one workload: those that change something, and what they break."""
+    part = Part([], [], [], [], [])
+    present_of, new = period.knobs, tuple.__new__
+    weight_rules, latency_rules = rules[_WEIGHT], rules[_LATENCY]
+    weights: list[int] = []
+    gain = 0
+    for vcpu in workload.vcpus:
+        id_ = vcpu.id
+        wanted = wanted_of.get(id_)
+        present = present_of.get(id_) if wanted else None
+        if not wanted or not present:
+            continue
+        weight, latency_ns, affinity = wanted
+        had_weight, had_latency_ns, _ = present
+        # new(Change, …) is Change(…) without the Python code of a named tuple's constructor (decision 0003).
+        if weight is not None and had_weight is not None and weight != had_weight:
+            gain += weight - had_weight
+            weights.append(weight)
+            change = new(Change, (id_, _WEIGHT, had_weight, weight, weight_rules.get(id_, UNEXPLAINED)))
+            (part.lowered if weight < had_weight else part.raised).append(change)
+        if latency_ns is not None and had_latency_ns is not None and latency_ns != had_latency_ns:
+            rule = latency_rules.get(id_, UNEXPLAINED)
+            part.latencies.append(new(Change, (id_, _LATENCY, had_latency_ns, latency_ns, rule)))
+            if latency_ns <= 0:
+                part.wrong.append(f"latency {latency_ns} ns of tid {id_.tid}: must be positive")
+        if affinity is not None:
+            _move(period, workload, vcpu, affinity, rules[_AFFINITY], part)
+    if weights:
+        part.wrong.extend(_wrong_weights(period, workload, weights, gain))
+    return part
+
+
+def _move(
+    period: Period, workload: Workload, vcpu: Vcpu, affinity: frozenset[Core], rules: Rules, part: Part
+) -> None:
+    had = period.knobs[vcpu.id].affinity
+    if had is None or affinity == had:
+        return
+    if not affinity or not affinity <= vcpu.allowed:
+        part.wrong.append(
+            f"affinity {sorted(affinity)} of tid {vcpu.id.tid}: "
+            f"must be one or more of its allowed CPUs {sorted(vcpu.allowed)}"
+        )
+    change = Change(vcpu.id, _AFFINITY, had, affinity, rules.get(vcpu.id, UNEXPLAINED))
+    target = next(iter(affinity)) if len(affinity) == 1 else None
+    part.moves.append(Move(change, workload.name, seat(period, vcpu.id), target))
+
+
+def _wrong_weights(period: Period, workload: Workload, weights: Sequence[int], gain: int) -> Iterator[str]:
+    """What is wrong with the new weights of a workload; `gain` is by how much they change its sum."""
+    present = column(period.knobs, [vcpu.id for vcpu in workload.vcpus])
+    ours = [knobs.weight for knobs in present if knobs and knobs.weight is not None]
+    total, span = sum(ours), len(ours) * MAX_WEIGHT_SPAN
+    if min(weights) * span < total or max(weights) * len(ours) > total * MAX_WEIGHT_SPAN:
+        yield (
+            f"weights {min(weights)} to {max(weights)}: must be within 1/{MAX_WEIGHT_SPAN} and "
+            f"{MAX_WEIGHT_SPAN} times their mean of {total // len(ours)}"
+        )
+    if gain:
+        yield f"weights that add up to {total + gain}: must stay {total}"
+
+
+def _pairs(moves: Sequence[Move]) -> list[list[Move]]:
+    """Groups the two halves of each swap: one goes where the other comes from. Others stay alone."""
+    waiting: dict[tuple[Core | None, Core | None], list[list[Move]]] = {}
+    groups: list[list[Move]] = []
+    for move in moves:
+        halves = waiting.get((move.target, move.origin))
+        if halves:
+            halves.pop(0).append(move)
+            continue
+        group = [move]
+        groups.append(group)
+        if move.target is not None:
+            waiting.setdefault((move.origin, move.target), []).append(group)
+    return groups
+
+
+def _affinities(
+    groups: Sequence[Sequence[Move]], refused: set[str], violations: list[str]
+) -> Iterator[Change]:
+    """The affinity changes of the groups in which nobody's workload was refused."""
+    for group in groups:
+        if not any(move.workload in refused for move in group):
+            yield from (move.change for move in group)
+            continue
+        violations += [
+            f"workload {move.workload}: affinity of tid {move.change.vcpu.tid}: half of a refused swap"
+            for move in group
+            if move.workload not in refused
+        ]
