@@ -1,0 +1,1 @@
+"""Kernels and fakes of kernels behind one protocol: host.py."""

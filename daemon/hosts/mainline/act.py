@@ -1,0 +1,221 @@
+"""Changes become writes: check the thread, journal all of them at once, then write one after the other."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
+from ...linux.errors import ThreadGone
+from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
+from ...model import Change, Knob, Outcome, Result, VcpuId
+from . import units
+from .adopt import alone
+from .ahead import WriteAhead
+from .owngroups import OwnGroups
+from .thread import Held, ManagedThread, WeightPlace, why_not
+from .weightwatch import WeightWatch
+
+Verdict = tuple[Outcome, str]
+
+
+class _Step(NamedTuple):
+    """One write, and the value that `restore` will aim at."""
+
+    write: Write
+    prior: NativeValue
+
+
+class _Intent(NamedTuple):
+    """One change that is going to be written, perhaps after a move into a group of our own."""
+
+    place: int
+    change: Change
+    thread: ManagedThread
+    steps: tuple[_Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """Applies changes to managed threads."""
+
+    journal: WriteAhead
+    groups: OwnGroups | None
+    hierarchy: cgroupfs.Hierarchy | None
+    watch: WeightWatch
+    default_slice_ns: int
+    dry_run: bool
+    proc: str = procfs.PROC
+
+    def apply(self, changes: Sequence[Change], threads: Mapping[VcpuId, ManagedThread]) -> tuple[Result, ...]:
+        """One result a change, in order."""
+        results = [Result(change, Outcome.VANISHED, "not managed (any more)") for change in changes]
+        verdicts: dict[VcpuId, Verdict | None] = {}
+        intents: list[_Intent] = []
+        for index, change in enumerate(changes):
+            thread = threads.get(change.vcpu)
+            if thread is None:
+                continue
+            if change.vcpu not in verdicts:
+                verdicts[change.vcpu] = refusal(thread)
+            planned = verdicts[change.vcpu] or self._plan(index, change, thread)
+            if isinstance(planned, _Intent):
+                intents.append(planned)
+            else:
+                results[index] = Result(change, *planned)
+        for intent, verdict in zip(intents, self._carry_out(intents), strict=True):
+            results[intent.place] = Result(intent.change, *verdict)
+        return tuple(results)
+
+    def _plan(self, index: int, change: Change, thread: ManagedThread) -> _Intent | Verdict:
+        verdict = _knob_refusal(change, thread)
+        if verdict is None and self.dry_run:
+            verdict = (Outcome.DRY_RUN, "")
+        if verdict is not None:
+            return verdict
+        try:
+            steps = self._move_first(thread, thread.weight) if change.knob is Knob.WEIGHT else ()
+            return _Intent(index, change, thread, (*steps, self._step(change, thread)))
+        except ThreadGone as gone:
+            return Outcome.VANISHED, str(gone)
+        except OSError as error:
+            return Outcome.REJECTED, error.strerror or str(error)
+
+    def _move_first(self, thread: ManagedThread, place: WeightPlace | None) -> tuple[_Step, ...]:
+        """The move into a group of our own, if the weight needs one and the thread is not there yet."""
+        if place is None or self.hierarchy is None or place.kind in thread.held:
+            return ()
+        if place.origin is None or self.groups is None:
+            if not alone(self.hierarchy, place.group, thread.id.tid):
+                thread.show(place.kind, None)
+                raise OSError(errno.EBUSY, f"is not alone in {place.group} any more")
+            return ()
+        if NativeKnob.CGROUP in thread.held:
+            return ()
+        if not place.made:
+            try:
+                self.groups.make(place, thread.id)
+            except OSError:
+                thread.show(place.kind, None)
+                raise
+        return (_Step(Write(self.groups.move_ref(thread.id), place.origin, place.group), place.origin),)
+
+    def _step(self, change: Change, thread: ManagedThread) -> _Step:
+        kind = _kind(change.knob, thread)
+        new = units.native(kind, change.new)
+        held = thread.held.get(kind)
+        if held is not None:
+            return _Step(Write(held.ref, held.prior, new), held.prior)
+        place = thread.weight
+        ref = KnobRef(thread.id, kind, place.file if place is not None and kind is place.kind else "")
+        found = knob.read_known(ref, self.proc)
+        inherited = self.journal.inherited(ref, found)
+        if inherited is not None:
+            return _Step(Write(ref, found, new), inherited)
+        prior = self._unset_if_default(ref, found)
+        return _Step(Write(ref, prior, new), prior)
+
+    def _unset_if_default(self, ref: KnobRef, found: NativeValue) -> NativeValue:
+        """A default slice and a mask that is all its cpuset allows were never set: restore them to that."""
+        if ref.kind is NativeKnob.SLICE and found == self.default_slice_ns:
+            return 0
+        if ref.kind is NativeKnob.AFFINITY and isinstance(found, tuple):
+            everything = cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid, self.proc) or cpus.online()
+            if set(found) == everything & cpus.online():
+                return ()
+        return found
+
+    def _carry_out(self, intents: list[_Intent]) -> list[Verdict]:
+        if not intents:
+            return []
+        try:
+            self.journal.begin([step.write for intent in intents for step in intent.steps])
+        except OSError as error:
+            return [(Outcome.REJECTED, f"nothing written: {error.strerror or error}")] * len(intents)
+        verdicts = [self._write_all(intent) for intent in intents]
+        self.watch.ours(intent.thread for intent in intents if intent.change.knob is Knob.WEIGHT)
+        return verdicts
+
+    def _write_all(self, intent: _Intent) -> Verdict:
+        thread = intent.thread
+        for at, step in enumerate(intent.steps):
+            try:
+                self._write(thread, step.write)
+            except (ThreadGone, OSError) as error:
+                self._not_written(thread, [later.write.ref for later in intent.steps[at:]])
+                if isinstance(error, ThreadGone):
+                    return Outcome.VANISHED, str(error)
+                return Outcome.REJECTED, error.strerror or str(error)
+            ref, _, new = step.write
+            known = thread.held.get(ref.kind)
+            value = intent.change.new if ref.kind is not NativeKnob.CGROUP else 0
+            thread.hold(Held(ref, step.prior, new, known.now if known else step.prior, value))
+        return Outcome.APPLIED, ""
+
+    def _write(self, thread: ManagedThread, write: Write) -> None:
+        place = thread.weight
+        descriptor = None
+        if place is not None and write.ref.kind is place.kind:
+            if place.descriptor is None:
+                place.descriptor = _open_weight(place.file)
+                self.watch.add(thread)
+            descriptor = place.descriptor
+        knob.write_known(write.ref, write.new, self.proc, descriptor)
+        if write.ref.kind is NativeKnob.AFFINITY and isinstance(write.new, tuple):
+            self._not_cut(write, write.new)
+
+    def _not_cut(self, write: Write, wanted: tuple[int, ...]) -> None:
+        """A cpuset may have cut the mask, so that nobody could tell later that it is ours: take it back."""
+        present = affinity.get(write.ref.vcpu.tid)
+        if present != wanted and set(present) != set(wanted) & cpus.online():
+            knob.write_known(write.ref, write.prior, self.proc)
+            raise OSError(errno.EINVAL, f"its cpuset cut the mask to {','.join(map(str, present))}")
+
+    def _not_written(self, thread: ManagedThread, refs: Sequence[KnobRef]) -> None:
+        self.journal.rejected([ref for ref in refs if ref.kind in thread.held])
+        self.journal.settle([ref for ref in refs if ref.kind not in thread.held])
+
+
+_FIELDS = {Knob.WEIGHT: 0, Knob.RESCHEDULING_LATENCY: 1, Knob.AFFINITY: 2}
+"""Where each knob is in a Knobs."""
+
+
+def refusal(thread: ManagedThread) -> Verdict | None:
+    """Why nothing of this thread may be written now, or None. The kept descriptor proves the identity."""
+    try:
+        os.pread(thread.kept.schedstat, 64, 0)
+        policy = schedattr.policy_of(thread.vcpu.id.tid)
+    except OSError:
+        return Outcome.VANISHED, "the thread ended"
+    reason = why_not(policy, kernel_thread=False)
+    return (Outcome.REJECTED, f"not touched: {reason}") if reason is not None else None
+
+
+def _knob_refusal(change: Change, thread: ManagedThread) -> Verdict | None:
+    """Why this knob may not be written with this value, or None."""
+    if thread.knobs[_FIELDS[change.knob]] is None:
+        return Outcome.YIELDED, "not ours to write"
+    if isinstance(change.new, frozenset) != (change.knob is Knob.AFFINITY):
+        return Outcome.REJECTED, f"{change.new!r} is no value for {change.knob}"
+    if isinstance(change.new, frozenset) and not (change.new and change.new <= thread.vcpu.allowed):
+        return Outcome.REJECTED, "outside the cores that the thread may use"
+    return None
+
+
+def _kind(which: Knob, thread: ManagedThread) -> NativeKnob:
+    if which is Knob.RESCHEDULING_LATENCY:
+        return NativeKnob.SLICE
+    if which is Knob.AFFINITY:
+        return NativeKnob.AFFINITY
+    assert thread.weight is not None, "a thread without a place for weights has no weight to change"
+    return thread.weight.kind
+
+
+def _open_weight(file: str) -> int:
+    try:
+        return os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise ThreadGone(f"{file} vanished") from error

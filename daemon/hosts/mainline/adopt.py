@@ -1,0 +1,120 @@
+"""From a (pid, tid) pair to a managed thread: who it is, may we touch it, which knobs it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...linux import affinity, cgroupfs, procfs, schedattr
+from ...linux.errors import HierarchyMissing, ThreadGone
+from ...linux.knob import KnobRef, NativeKnob
+from ...model import NEUTRAL_WEIGHT, Core, Knobs, Vcpu, VcpuId
+from ..host import Capabilities
+from . import units
+from .ahead import WriteAhead
+from .thread import ManagedThread, WeightPlace, why_not
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What adopting needs to know of the host."""
+
+    capabilities: Capabilities
+    hierarchy: cgroupfs.Hierarchy | None
+    own_groups: bool
+    journal: WriteAhead
+    proc: str = procfs.PROC
+
+    def adopt(self, pid: int, tid: int) -> ManagedThread | str:
+        """The managed thread, or why it must be left alone. Raises ThreadGone."""
+        kept = procfs.KeptThread(pid, tid, self.proc)
+        try:
+            stat = kept.first_stat
+            reason = why_not(stat.policy, kernel_thread=stat.is_kernel_thread)
+            if reason is not None:
+                kept.close()
+                return reason
+            return self._managed(VcpuId(pid, tid, stat.start_ticks), kept)
+        except OSError as error:
+            kept.close()
+            if isinstance(error, ProcessLookupError):
+                raise ThreadGone(f"{pid}/{tid}") from error
+            return f"cannot be read: {error.strerror}"
+        except BaseException:
+            kept.close()
+            raise
+
+    def _managed(self, who: VcpuId, kept: procfs.KeptThread) -> ManagedThread:
+        stat = kept.first_stat
+        group = self._group(who)
+        place = self.weight_place(who.tid, group, stat.nice)
+        allowed = self._allowed(who)
+        capabilities = self.capabilities
+        knobs = Knobs(
+            weight_shown(place),
+            schedattr.get(who.tid).slice_ns if capabilities.rescheduling_latency else None,
+            allowed if capabilities.affinity else None,
+        )
+        vcpu = Vcpu(who, stat.comm, allowed)
+        return ManagedThread(vcpu, kept, stat.nice, Core(stat.core), knobs, group, place)
+
+    def _allowed(self, who: VcpuId) -> frozenset[Core]:
+        """The thread's mask; its parent's true mask where it was born with one of ours."""
+        present = affinity.get(who.tid)
+        prior = self.journal.inherited(KnobRef(who, NativeKnob.AFFINITY), present)
+        if isinstance(prior, tuple):
+            present = prior or tuple(sorted(cgroupfs.cpuset_of(who.pid, who.tid, self.proc))) or present
+        return frozenset(Core(cpu) for cpu in present)
+
+    def _group(self, who: VcpuId) -> str:
+        if self.hierarchy is None:
+            return ""
+        try:
+            return self.hierarchy.group_of(who.pid, who.tid, self.proc)
+        except HierarchyMissing:
+            return ""
+
+    def weight_place(self, tid: int, group: str, nice: int) -> WeightPlace | None:
+        """Where this thread's weight can be set: its group if it is alone there, else a group of our own.
+
+        A group of our own starts with the neutral weight, so a thread that was niced keeps
+        its place among its neighbours and gets none (docs/decisions/0005-own-groups.md).
+        """
+        hierarchy = self.hierarchy
+        if hierarchy is None or not self.capabilities.weight or not group:
+            return None
+        kind = NativeKnob.WEIGHT_V1 if hierarchy.version == 1 else NativeKnob.WEIGHT_V2
+        if alone(hierarchy, group, tid):
+            file = hierarchy.weight_file(group)
+            return WeightPlace(kind, group, file) if _has_weight(file) else None
+        if not self.own_groups or nice != 0:
+            return None
+        own = f"{group.rstrip('/')}/dasec-{tid}"
+        return WeightPlace(kind, own, hierarchy.weight_file(own), origin=group, made=False)
+
+
+def alone(hierarchy: cgroupfs.Hierarchy, group: str, tid: int) -> bool:
+    """Does a group hold this thread and nothing else? The top group never does."""
+    if group in ("/", hierarchy.root):
+        return False
+    return hierarchy.members(group) == (tid,) and not hierarchy.has_children(group)
+
+
+def weight_shown(place: WeightPlace | None) -> int | None:
+    """The model's weight of a place that we have not written to."""
+    if place is None:
+        return None
+    if not place.made:
+        return NEUTRAL_WEIGHT
+    try:
+        weight = units.model(place.kind, cgroupfs.read_weight(place.file))
+    except (ThreadGone, OSError):
+        return None
+    return weight if isinstance(weight, int) else None
+
+
+def _has_weight(file: str) -> bool:
+    """A v2 group has one only if its parent hands cpu on; an idle group's reads 0 and refuses writes."""
+    try:
+        return cgroupfs.read_weight(file) > 0
+    except (ThreadGone, OSError):
+        return False

@@ -1,0 +1,34 @@
+"""What the host asks of the journal: everything before the write, nothing after it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ...linux.knob import KnobRef, NativeValue, Write
+from ...safety.codec import Bequest
+
+
+class WriteAhead(Protocol):
+    """`dasec.safety.journal.Journal`, or a stand-in of tests. Methods that raise, raise OSError."""
+
+    def begin(self, writes: Sequence[Write]) -> None:
+        """Enter these writes. May raise: then none of them may be made."""
+
+    def rejected(self, refs: Iterable[KnobRef]) -> None:
+        """The kernel refused the newest value of these knobs. Never raises."""
+
+    def settle(self, refs: Iterable[KnobRef]) -> None:
+        """These knobs are not ours any more. Never raises."""
+
+    def group_made(self, path: str) -> None:
+        """This cgroup directory is about to be made. May raise: then it must not be made."""
+
+    def group_gone(self, path: str) -> None:
+        """This cgroup directory was removed. Never raises."""
+
+    def inherited(self, ref: KnobRef, found: NativeValue) -> NativeValue | None:
+        """The true prior of a newcomer's knob that was born with a value of ours, else None."""
+
+    def bequests(self) -> tuple[Bequest, ...]:
+        """Values of ours that threads which we never held may have been born with."""

@@ -1,0 +1,164 @@
+"""The mainline host: schedstat and stat on kept descriptors, slices, masks, cgroup weights.
+
+Each period: follow the roster, sample (sample.py), read held knobs back (foreign.py), hand
+out a Snapshot. Between two changes of the roster nothing here is built anew: the Snapshot
+gets shallow copies of two dictionaries.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from ...linux import cgroupfs, procfs, schedattr
+from ...linux.cpus import SYSFS
+from ...linux.errors import HierarchyMissing
+from ...linux.limits import raise_open_files
+from ...model import Change, Core, Counters, Result, Snapshot, ThreadState, VcpuId, Workload
+from ...safety.kernel import Kernel, LinuxKernel
+from ..host import Capabilities, Restored, RosterEntry
+from .act import Actuator
+from .adopt import Adoption
+from .ahead import WriteAhead
+from .cores import CoreWatch
+from .crew import Crew
+from .foreign import ReadBack
+from .owngroups import OwnGroups
+from .putback import PutBack
+from .sample import Sample, Sampler
+from .thread import ManagedThread, OnForeignWrite
+from .weightwatch import WeightWatch
+
+SLEEPERS_READ_BACK = 48
+"""Sleepers whose slice and mask are read back a period: 0.1 ms, all of them up to this many."""
+
+RETRY_PERIODS = 12
+"""How often those who were left alone are asked again: about once a second at 80 ms."""
+
+
+class Mainline:
+    """A Host on a stock kernel."""
+
+    def __init__(
+        self,
+        journal: WriteAhead,
+        capabilities: Capabilities,
+        *,
+        cpus: frozenset[Core] | None = None,
+        own_groups: bool = False,
+        on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
+        dry_run: bool = False,
+        proc: str = procfs.PROC,
+        sysfs: str = SYSFS,
+        kernel: Kernel | None = None,
+    ) -> None:
+        self._capabilities = capabilities
+        self._journal = journal
+        self._notices: list[str] = []
+        self._hierarchy = _hierarchy(proc)
+        self._watch = WeightWatch()
+        self._cores = CoreWatch(cpus, sysfs)
+        groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own_groups else None
+        self._groups = groups
+        adoption = Adoption(capabilities, self._hierarchy, own_groups, journal, proc)
+        self._put_back = PutBack(journal, groups, kernel or LinuxKernel())
+        self._crew = Crew(adoption, self._put_back, groups, self._watch, self._notices)
+        self._read_back = ReadBack(journal, on_foreign_write, self._watch, self._notices, proc)
+        self._actuator = Actuator(
+            journal, groups, self._hierarchy, self._watch, schedattr.default_slice_ns(), dry_run, proc
+        )
+        self._counters: dict[VcpuId, Counters] = {}
+        self._sampler = Sampler((), self._counters)
+        self._workloads: tuple[Workload, ...] = ()
+        self._turn = 0
+        self._stale = False
+        raise_open_files()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this host can do, as it was probed."""
+        return self._capabilities
+
+    @property
+    def skipped(self) -> Mapping[tuple[int, int], str]:
+        """Threads (pid, tid) of the roster that are left alone, and why."""
+        return self._crew.skipped
+
+    def notices(self) -> tuple[str, ...]:
+        """What an operator should hear, each once."""
+        said = tuple(self._notices)
+        self._notices.clear()
+        return said
+
+    def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
+        """The state of every vCPU of the roster now."""
+        self._turn += 1
+        if self._stale or self._crew.differs(roster):
+            self._crew.follow(roster)
+            self._rebuild()
+        clock_ns = time.monotonic_ns()
+        sample = self._sampler.take(clock_ns)
+        if sample.gone or sample.turned:
+            self._lose(sample)
+        self._read_back.look_at(sample.busy)
+        self._look_at_others()
+        self._read_back.look_at_weights()
+        self._stale = bool(sample.gone) or (self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped())
+        return Snapshot(
+            clock_ns, self._cores.topology(), self._workloads, self._counters.copy(), self._crew.knobs.copy()
+        )
+
+    def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
+        """Journal, check identity, write. One Result a Change, in order."""
+        return self._actuator.apply(changes, self._crew.by_id)
+
+    def restore(self) -> Restored:
+        """Put every knob that we hold back to its prior value. Idempotent."""
+        return self._put_back.restore(self._crew.threads(), self._journal.bequests())
+
+    def close(self) -> None:
+        """Put everything back and let all descriptors go."""
+        self._crew.let_go(self._crew.threads())
+        self._watch.close()
+        self._cores.close()
+
+    def _lose(self, sample: Sample) -> None:
+        for thread in sample.gone:
+            self._crew.lose(thread)
+        for thread, reason in sample.turned:
+            self._crew.turn_away(thread, reason)
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        """The set of threads differs: the hot path gets new tables."""
+        threads = self._crew.threads()
+        self._counters = {thread.id: self._counters.get(thread.id, _unseen(thread)) for thread in threads}
+        self._sampler = Sampler(threads, self._counters)
+        self._workloads = self._crew.workloads()
+
+    def _look_at_others(self) -> None:
+        """Sleepers in turn, one thread a period closely, and groups whose thread has ended."""
+        if self._groups is not None:
+            self._groups.sweep()
+        threads = self._sampler.threads
+        if not threads:
+            return
+        start = (self._turn * SLEEPERS_READ_BACK) % len(threads)
+        self._read_back.look_at(threads[start : start + SLEEPERS_READ_BACK])
+        one = threads[self._turn % len(threads)]
+        if one.id not in self._crew.by_id:
+            return
+        self._read_back.look_closely(one)
+        if self._crew.look_closely(one):
+            self._workloads = self._crew.workloads()
+
+
+def _unseen(thread: ManagedThread) -> Counters:
+    return Counters(0, 0, 0, ThreadState.UNKNOWN, thread.first_core)
+
+
+def _hierarchy(proc: str) -> cgroupfs.Hierarchy | None:
+    try:
+        return cgroupfs.find_hierarchy(proc)
+    except HierarchyMissing:
+        return None

@@ -1,0 +1,137 @@
+"""What the host remembers of one managed thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from ...linux import affinity, schedattr
+from ...linux.knob import KnobRef, NativeKnob, NativeValue
+from ...linux.procfs import KeptThread
+from ...model import Core, Knobs, KnobValue, Vcpu, VcpuId
+
+
+class OnForeignWrite(StrEnum):
+    """What to do when somebody else writes a knob that we hold."""
+
+    YIELD = "yield"
+    REAPPLY = "reapply"
+    ALERT = "alert"
+
+
+class Held(NamedTuple):
+    """A knob that we wrote: what it held before us, what we wrote last and before that, in the
+    kernel's units, and the last value in the model's."""
+
+    ref: KnobRef
+    prior: NativeValue
+    now: NativeValue
+    before: NativeValue
+    value: KnobValue
+
+
+@dataclass(slots=True)
+class WeightPlace:
+    """Where a thread's weight is set: the group that it is alone in, or will be.
+
+    `origin` is the group it came from where the group is our own, else None; `made` says
+    whether our own group exists yet (it is made on the first write).
+    """
+
+    kind: NativeKnob
+    group: str
+    file: str
+    origin: str | None = None
+    made: bool = True
+    descriptor: int | None = None
+
+
+@dataclass(slots=True)
+class ManagedThread:
+    """One adopted thread: identity, kept descriptors, last reading, knobs, and what we hold."""
+
+    vcpu: Vcpu
+    kept: KeptThread
+    nice: int
+    first_core: Core
+    knobs: Knobs
+    group: str
+    weight: WeightPlace | None
+    slice_held: int | None = None
+    mask_held: bytes | None = None
+    held: dict[NativeKnob, Held] = field(default_factory=dict)
+    _board: dict[VcpuId, Knobs] = field(default_factory=dict)
+
+    @property
+    def id(self) -> VcpuId:
+        """Who it is."""
+        return self.vcpu.id
+
+    def hold(self, held: Held) -> None:
+        """We wrote a knob; from now on read it back."""
+        kind = held.ref.kind
+        self.held[kind] = held
+        if kind is NativeKnob.SLICE and isinstance(held.now, int):
+            self.slice_held = held.now
+        elif kind is NativeKnob.AFFINITY and isinstance(held.now, tuple):
+            self.mask_held = affinity.mask_of(held.now, affinity.KERNEL_BYTES)
+        self.show(kind, held.value)
+
+    def drop(self, kind: NativeKnob) -> None:
+        """The knob is not ours any more."""
+        self.held.pop(kind, None)
+        if kind is NativeKnob.SLICE:
+            self.slice_held = None
+        elif kind is NativeKnob.AFFINITY:
+            self.mask_held = None
+
+    def post_on(self, board: dict[VcpuId, Knobs]) -> None:
+        """Keep this thread's entry of `board` up to date from now on."""
+        self._board = board
+        board[self.id] = self.knobs
+
+    def show(self, kind: NativeKnob, value: KnobValue | None) -> None:
+        """What the model shall see in this knob; None: it is not ours to write."""
+        knobs = self.knobs
+        match kind, value:
+            case ((NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2), int() | None):
+                self._post(Knobs(value, knobs.rescheduling_latency_ns, knobs.affinity))
+            case NativeKnob.SLICE, int() | None:
+                self._post(Knobs(knobs.weight, value, knobs.affinity))
+            case NativeKnob.AFFINITY, frozenset() | None:
+                self._post(Knobs(knobs.weight, knobs.rescheduling_latency_ns, value))
+
+    def allow(self, cores: frozenset[Core]) -> None:
+        """Somebody changed a mask that we do not hold: these are the allowed cores now."""
+        self.vcpu = self.vcpu._replace(allowed=cores)
+        if self.knobs.affinity is not None:
+            self._post(self.knobs._replace(affinity=cores))
+
+    def _post(self, knobs: Knobs) -> None:
+        self.knobs = knobs
+        if self.id in self._board:
+            self._board[self.id] = knobs
+
+    def refs(self) -> tuple[KnobRef, ...]:
+        """The knobs that we hold."""
+        return tuple(held.ref for held in self.held.values())
+
+
+def why_not(policy: int, *, kernel_thread: bool) -> str | None:
+    """Why a thread must not be touched, or None."""
+    if kernel_thread:
+        return "a kernel thread"
+    if policy in schedattr.FAIR_POLICIES:
+        return None
+    return _POLICY_REASONS.get(policy, f"scheduling policy {policy}")
+
+
+_POLICY_REASONS: Mapping[int, str] = {
+    schedattr.SCHED_FIFO: "real-time (SCHED_FIFO)",
+    schedattr.SCHED_RR: "real-time (SCHED_RR)",
+    schedattr.SCHED_DEADLINE: "deadline scheduling",
+    schedattr.SCHED_IDLE: "idle class (SCHED_IDLE)",
+    schedattr.SCHED_EXT: "scheduled by a BPF scheduler",
+}

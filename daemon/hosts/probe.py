@@ -1,0 +1,134 @@
+"""What can this host do? Found by trying: set, read back, put back, on a child of our own."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ..linux import affinity, cgroupfs, cpus, procfs, schedattr
+from ..linux.cgroupfs import Hierarchy
+from ..linux.errors import HierarchyMissing, ThreadGone
+from . import surroundings
+from .dummy import sleeper
+from .host import Capabilities
+from .reweight import try_storm
+
+TRIED_SLICE_NS = 4_000_000
+TRIED_WEIGHTS = {1: 1126, 2: 110}
+"""10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
+
+_NO_EDGES = "no wake-up sources: needs a BPF monitor, which this version does not have"
+_CAREFULLY = "we change a weight at most once a period, which did no harm where it was measured"
+
+
+class Finding(NamedTuple):
+    """Does it work, and how or why not."""
+
+    works: bool
+    note: str
+
+
+def probe(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, storm: bool = True) -> Capabilities:
+    """Try everything. `storm` False leaves out the self-test of 0.3 s on two spinning children."""
+    with sleeper() as pid:
+        slices = _try_slice(pid)
+        masks = _try_affinity(pid)
+    weights, hierarchy = _try_weight(proc)
+    warnings = [*surroundings.warnings(proc, sysfs)]
+    if weights.works and hierarchy is not None:
+        warnings.extend(_try_reweight(hierarchy, platform.release(), storm=storm))
+    return Capabilities(
+        backend="mainline",
+        weight=weights.works,
+        weight_note=weights.note,
+        rescheduling_latency=slices.works,
+        rescheduling_latency_note=slices.note,
+        affinity=masks.works,
+        affinity_note=masks.note,
+        wake_edges=False,
+        wake_edges_note=_NO_EDGES,
+        warnings=tuple(warnings),
+    )
+
+
+def _try_slice(pid: int) -> Finding:
+    try:
+        schedattr.set_slice(pid, TRIED_SLICE_NS)
+        kept = schedattr.get(pid).slice_ns
+        schedattr.set_slice(pid, 0)
+        default = schedattr.get(pid).slice_ns
+    except OSError as error:
+        return Finding(False, f"sched_setattr: {error.strerror or error}")
+    if kept != TRIED_SLICE_NS:
+        return Finding(
+            False, "the kernel ignores the slice (needs EEVDF, Linux 6.12 or newer): TSA and RCR only"
+        )
+    return Finding(True, f"slice by sched_setattr; the default is {default / 1e6:g} ms")
+
+
+def _try_affinity(pid: int) -> Finding:
+    try:
+        before = affinity.get(pid)
+        affinity.put(pid, before[:1])
+        kept = affinity.get(pid)
+        affinity.put(pid, ())
+        after = affinity.get(pid)
+    except OSError as error:
+        return Finding(False, f"sched_setaffinity: {error.strerror or error}")
+    if kept != before[:1]:
+        return Finding(False, "the kernel did not keep the mask")
+    return Finding(True, f"sched_setaffinity on {len(after)} CPUs")
+
+
+def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:
+    try:
+        hierarchy = cgroupfs.find_hierarchy(proc)
+    except HierarchyMissing as error:
+        return Finding(False, str(error)), None
+    wanted = TRIED_WEIGHTS[hierarchy.version]
+    where = f"{'cpu.shares' if hierarchy.version == 1 else 'cpu.weight'} below {hierarchy.mount}"
+    try:
+        with _group(hierarchy) as group:
+            file = hierarchy.weight_file(group)
+            cgroupfs.write_weight(file, wanted)
+            kept = cgroupfs.read_weight(file)
+    except (ThreadGone, FileNotFoundError):
+        return Finding(True, f"{where}: only in groups of our own: nobody hands the controller on"), hierarchy
+    except OSError as error:
+        return Finding(False, f"{where}: {error.strerror or error}"), hierarchy
+    if kept != wanted:
+        return Finding(False, f"{where}: the kernel did not keep the weight"), hierarchy
+    return Finding(True, f"{where} (cgroup v{hierarchy.version}), for vCPUs alone in their group"), hierarchy
+
+
+@contextmanager
+def _group(hierarchy: Hierarchy) -> Iterator[str]:
+    group = f"{hierarchy.root.rstrip('/')}/dasec-probe-{os.getpid()}"
+    os.mkdir(hierarchy.directory(group))
+    try:
+        yield group
+    finally:
+        cgroupfs.remove_group(hierarchy.directory(group))
+
+
+def _try_reweight(hierarchy: Hierarchy, release: str, *, storm: bool) -> Iterator[str]:
+    """What the version suggests, what trying found, what we do about it."""
+    suspect = surroundings.reweight_suspect(release)
+    known = f"Linux {release} may place re-weighted threads wrongly (6d71a9c61604, reverted in 6.18.45)"
+    usable = affinity.get(0)
+    if not storm or len(usable) < 2:
+        if suspect:
+            yield f"{known}; not tried; {_CAREFULLY}"
+        return
+    try:
+        wrong = try_storm(hierarchy, hierarchy.root, usable[-1]).wrong
+    except OSError as error:
+        yield f"the reweight self-test could not run: {error.strerror or error}"
+        return
+    if wrong is not None:
+        yield f"re-weighting fails here: in a storm of weight changes {wrong}; {_CAREFULLY}"
+    elif suspect:
+        yield f"{known}; a storm of weight changes did no harm here; {_CAREFULLY}"

@@ -1,0 +1,1 @@
+"""Thin typed access to the kernel."""

@@ -1,0 +1,118 @@
+"""sched_getattr(2) and sched_setattr(2), which the C library of Debian 12 does not wrap.
+
+On EEVDF the slice of a fair thread travels in `sched_runtime` (since 6.12, commit
+857b158dc5e8); 0 asks for the kernel's default. Older kernels ignore it and read 0.
+
+The structures are made once and used again: making one costs as much as the call. So these
+functions are for one thread of ours at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import threading
+from typing import NamedTuple
+
+SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE, SCHED_EXT = 0, 1, 2, 3, 5, 6, 7
+FAIR_POLICIES = frozenset({SCHED_OTHER, SCHED_BATCH})
+
+_FLAG_KEEP_POLICY = 0x08
+
+_SET, _GET = {"x86_64": (314, 315), "aarch64": (274, 275)}.get(platform.machine(), (-1, -1))
+"""System call numbers. The kernel answers -1 with ENOSYS."""
+
+
+class _Layout(ctypes.Structure):
+    """struct sched_attr of include/uapi/linux/sched/types.h, version 2 (56 bytes)."""
+
+    _fields_ = (
+        ("size", ctypes.c_uint32),
+        ("policy", ctypes.c_uint32),
+        ("flags", ctypes.c_uint64),
+        ("nice", ctypes.c_int32),
+        ("priority", ctypes.c_uint32),
+        ("runtime", ctypes.c_uint64),
+        ("deadline", ctypes.c_uint64),
+        ("period", ctypes.c_uint64),
+        ("util_min", ctypes.c_uint32),
+        ("util_max", ctypes.c_uint32),
+    )
+
+
+_BYTES = ctypes.sizeof(_Layout)
+_syscall = ctypes.PyDLL(None, use_errno=True).syscall
+_syscall.restype = ctypes.c_long
+_found = _Layout()
+_found_address = ctypes.byref(_found)
+_wanted = _Layout(size=_BYTES, flags=_FLAG_KEEP_POLICY)
+_wanted_address = ctypes.byref(_wanted)
+
+
+class SchedAttr(NamedTuple):
+    """What we use of a thread's scheduling attributes."""
+
+    policy: int
+    nice: int
+    slice_ns: int
+
+
+def get(tid: int) -> SchedAttr:
+    """The thread's attributes now. Raises OSError (ESRCH: no such thread)."""
+    if _syscall(_GET, tid, _found_address, _BYTES, 0) < 0:
+        raise _error("sched_getattr")
+    return SchedAttr(_found.policy, _found.nice, _found.runtime)
+
+
+def policy_of(tid: int) -> int:
+    """The thread's policy: `get` without the rest. Raises OSError."""
+    if _syscall(_GET, tid, _found_address, _BYTES, 0) < 0:
+        raise _error("sched_getattr")
+    return int(_found.policy)
+
+
+def slice_of(tid: int) -> int:
+    """The thread's slice, for comparing. 0 if there is no such thread."""
+    if _syscall(_GET, tid, _found_address, _BYTES, 0) < 0:
+        return 0
+    return int(_found.runtime)
+
+
+def set_slice(tid: int, slice_ns: int) -> None:
+    """Ask for a slice; 0 is the kernel's default. Policy, nice, reset-on-fork and uclamp stay as they are.
+
+    KEEP_POLICY makes the kernel keep policy and reset-on-fork, and refuse (EINVAL) a thread
+    that has turned real-time since; without the clamp flags it leaves user-set clamps alone.
+    Nice has no such flag for fair threads and is passed again.
+    """
+    if policy_of(tid) not in FAIR_POLICIES:
+        raise OSError(errno.EPERM, f"thread {tid} is not in a fair scheduling class any more")
+    _wanted.nice = _found.nice
+    _wanted.runtime = slice_ns
+    if _syscall(_SET, tid, _wanted_address, 0) < 0:
+        raise _error("sched_setattr")
+
+
+def default_slice_ns() -> int:
+    """The slice of a thread that never asked for one; found on a thread made for it."""
+    found: list[int] = []
+
+    def ask() -> None:
+        own = threading.get_native_id()
+        try:
+            set_slice(own, 0)
+            found.append(get(own).slice_ns)
+        except OSError:
+            found.append(0)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def _error(call: str) -> OSError:
+    code = ctypes.get_errno()
+    return OSError(code, f"{call}: {os.strerror(code)}")

@@ -1,0 +1,189 @@
+"""What the contract suite needs besides a Host: threads to manage, and somebody who meddles."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from dasec.hosts.fake import FakeHost
+from dasec.hosts.host import Capabilities, Host, RosterEntry
+from dasec.hosts.mainline import Mainline, OnForeignWrite, units
+from dasec.hosts.probe import probe
+from dasec.linux import affinity, cgroupfs, knob, procfs, schedattr
+from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.model import Core, Knob, Knobs, KnobValue, VcpuId
+from dasec.safety.journal import Journal
+
+NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
+
+
+@cache
+def probed() -> Capabilities:
+    """What this kernel can do."""
+    return probe(storm=False)
+
+
+CLOCK_NANOSLEEP = {"x86_64": 230, "aarch64": 115}[platform.machine()]
+
+
+class Stage(Protocol):
+    """A host with sleeping threads, one process each."""
+
+    host: Host
+
+    def spawn(self) -> VcpuId:
+        """One more thread."""
+
+    def end(self, vcpu: VcpuId) -> None:
+        """The thread ends."""
+
+    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
+        """Somebody else writes a knob."""
+
+    def make_realtime(self, vcpu: VcpuId) -> None:
+        """Somebody gives the thread a real-time policy."""
+
+    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
+        """The knobs that the kernel has, whoever wrote them."""
+
+    def close(self) -> None:
+        """End everything."""
+
+
+def roster(*groups: Sequence[VcpuId]) -> tuple[RosterEntry, ...]:
+    """Workloads w0, w1, … of these threads."""
+    return tuple(
+        RosterEntry(f"w{number}", None, tuple((one.pid, one.tid) for one in group))
+        for number, group in enumerate(groups)
+    )
+
+
+class FakeStage:
+    """The fake host on its fake kernel."""
+
+    def __init__(self, *, dry_run: bool) -> None:
+        self._fake = FakeHost(dry_run=dry_run)
+        self.host: Host = self._fake
+        self._next = 100
+
+    def spawn(self) -> VcpuId:
+        self._next += 1
+        return self._fake.spawn(self._next, self._next)
+
+    def end(self, vcpu: VcpuId) -> None:
+        self._fake.end(vcpu)
+
+    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
+        self._fake.meddle(vcpu, which, value)
+
+    def make_realtime(self, vcpu: VcpuId) -> None:
+        self._fake.turn(vcpu, "fifo")
+
+    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
+        return self._fake.knobs_of(vcpu)
+
+    def close(self) -> None:
+        pass
+
+
+class MainlineStage:
+    """The mainline host on this kernel, with groups of its own, and `sleep` processes."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        dry_run: bool,
+        own_groups: bool = True,
+        answer: OnForeignWrite = OnForeignWrite.YIELD,
+    ) -> None:
+        self.journal, _ = Journal.open(directory)
+        self.mainline = Mainline(
+            self.journal, probed(), own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run
+        )
+        self.host: Host = self.mainline
+        self._spawned: set[int] = set()
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self.hierarchy = cgroupfs.find_hierarchy()
+
+    def spawn(self) -> VcpuId:
+        child = subprocess.Popen(["sleep", "1000"])
+        self._children[child.pid] = child
+        self._spawned.add(child.pid)
+        not_niced(child.pid)
+        _wait_until_asleep(child.pid)
+        return VcpuId(child.pid, child.pid, procfs.read_stat(child.pid, child.pid).start_ticks)
+
+    def end(self, vcpu: VcpuId) -> None:
+        child = self._children.pop(vcpu.pid)
+        child.kill()
+        child.wait()
+
+    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
+        if isinstance(value, frozenset):
+            knob.write(KnobRef(vcpu, NativeKnob.AFFINITY), tuple(sorted(value)))
+        elif which is Knob.WEIGHT:
+            native = units.native(self._kind, value)
+            assert isinstance(native, int)
+            cgroupfs.write_weight(self._weight_file(vcpu), native)
+        else:
+            knob.write(KnobRef(vcpu, NativeKnob.SLICE), value)
+
+    def make_realtime(self, vcpu: VcpuId) -> None:
+        os.sched_setscheduler(vcpu.tid, os.SCHED_FIFO, os.sched_param(1))
+
+    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
+        mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
+        group = self.hierarchy.group_of(vcpu.pid, vcpu.tid)
+        weight = 1024
+        if group != "/":
+            seen = units.model(self._kind, cgroupfs.read_weight(self._weight_file(vcpu)))
+            assert isinstance(seen, int)
+            weight = seen
+        return Knobs(weight, schedattr.get(vcpu.tid).slice_ns, mask)
+
+    def group_of(self, vcpu: VcpuId) -> str:
+        return self.hierarchy.group_of(vcpu.pid, vcpu.tid)
+
+    def own_groups(self) -> list[str]:
+        """Groups made for our own threads, by name."""
+        mine = {f"dasec-{pid}" for pid in self._spawned}
+        return sorted(mine & set(os.listdir(self.hierarchy.mount)))
+
+    def close(self) -> None:
+        try:
+            self.mainline.close()
+            self.journal.close()
+        finally:
+            for child in self._children.values():
+                child.kill()
+                child.wait()
+
+    @property
+    def _kind(self) -> NativeKnob:
+        return NativeKnob.WEIGHT_V1 if self.hierarchy.version == 1 else NativeKnob.WEIGHT_V2
+
+    def _weight_file(self, vcpu: VcpuId) -> str:
+        return self.hierarchy.weight_file(self.hierarchy.group_of(vcpu.pid, vcpu.tid))
+
+
+def not_niced(pid: int) -> None:
+    """However niced the test run is: a niced thread gets no weight."""
+    for tid in procfs.thread_ids(pid):
+        os.setpriority(os.PRIO_PROCESS, tid, 0)
+
+
+def _wait_until_asleep(pid: int) -> None:
+    """It has called clock_nanosleep, and nothing is left to do for it."""
+    for _ in range(2000):
+        sleeping = procfs.read_bytes(f"/proc/{pid}/syscall").split()[0] == str(CLOCK_NANOSLEEP).encode()
+        if sleeping and procfs.read_stat(pid, pid).state == "S":
+            return
+        time.sleep(0.001)
+    raise TimeoutError(f"process {pid} does not sleep")

@@ -1,0 +1,224 @@
+"""Groups: our own, made and removed; other people's, with one thread in them or more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.hosts.mainline import Mainline
+from dasec.linux import cgroupfs, procfs
+from dasec.model import Change, Knob, Outcome, VcpuId
+from dasec.safety.journal import Journal
+from tests.contract.stage import MainlineStage, not_niced, roster
+
+from .group import TestGroup
+
+pytestmark = pytest.mark.host
+
+THREADS = """
+import sys, threading, time
+threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+print(*(thread.native_id for thread in threading.enumerate()), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[MainlineStage]:
+    made = MainlineStage(tmp_path, dry_run=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def group() -> Iterator[TestGroup]:
+    made = TestGroup("groups")
+    yield made
+    made.close()
+
+
+def weigh(host: Mainline, vcpu: VcpuId, weight: int = 1126) -> Outcome:
+    (result,) = host.apply([Change(vcpu, Knob.WEIGHT, 1024, weight, "test")])
+    return result.outcome
+
+
+def test_a_group_is_made_for_the_first_weight_and_removed_with_the_last(stage: MainlineStage) -> None:
+    one, two = stage.spawn(), stage.spawn()
+    stage.mainline.observe(roster([one, two]))
+    assert stage.own_groups() == []
+    assert weigh(stage.mainline, one) is Outcome.APPLIED
+    assert stage.own_groups() == [f"dasec-{one.tid}"]
+    assert stage.group_of(one) == f"/dasec-{one.tid}"
+    assert stage.group_of(two) == "/"
+    stage.mainline.restore()
+    assert stage.own_groups() == []
+    assert stage.group_of(one) == "/"
+
+
+def test_groups_are_made_below_the_group_that_the_threads_are_in(
+    stage: MainlineStage, group: TestGroup
+) -> None:
+    """A container's group: full of threads that are not ours as well."""
+    mine, other = stage.spawn(), stage.spawn()
+    for vcpu in (mine, other):
+        group.enter(vcpu.pid)
+    before = group.handed_on()
+    stage.mainline.observe(roster([mine]))
+    assert weigh(stage.mainline, mine) is Outcome.APPLIED
+    assert stage.group_of(mine) == f"{group.group}/dasec-{mine.tid}"
+    assert group.weight(f"dasec-{mine.tid}") == 1126
+    assert stage.group_of(other) == group.group
+    stage.mainline.restore()
+    assert stage.group_of(mine) == group.group
+    assert (group.below(), group.handed_on()) == ([], before)
+    for vcpu in (mine, other):
+        stage.end(vcpu)
+
+
+def test_the_group_of_an_ended_thread_is_removed_within_a_period(stage: MainlineStage) -> None:
+    vcpu = stage.spawn()
+    stage.mainline.observe(roster([vcpu]))
+    weigh(stage.mainline, vcpu)
+    stage.end(vcpu)
+    stage.mainline.observe(roster([vcpu]))
+    assert stage.own_groups() == []
+    assert stage.journal.outstanding() == ()
+    assert stage.journal.groups() == ()
+
+
+def test_without_leave_no_group_is_made_and_there_is_no_weight(tmp_path: Path) -> None:
+    stage = MainlineStage(tmp_path, dry_run=False, own_groups=False)
+    vcpu = stage.spawn()
+    assert stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight is None
+    assert weigh(stage.mainline, vcpu) is Outcome.YIELDED
+    assert stage.own_groups() == []
+    stage.close()
+
+
+def test_a_niced_thread_keeps_its_place_among_its_neighbours(stage: MainlineStage) -> None:
+    vcpu = stage.spawn()
+    os.setpriority(os.PRIO_PROCESS, vcpu.pid, 5)
+    assert stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight is None
+
+
+def test_a_thread_alone_in_its_group_is_weighed_there(stage: MainlineStage, group: TestGroup) -> None:
+    vcpu = stage.spawn()
+    group.enter(vcpu.pid, "vcpu0")
+    group.set_weight("vcpu0", 512)
+    assert stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight == 512
+    assert weigh(stage.mainline, vcpu) is Outcome.APPLIED
+    assert group.weight("vcpu0") == 1126
+    assert group.below() == ["vcpu0"]
+    stage.mainline.restore()
+    assert group.weight("vcpu0") == 512
+    stage.end(vcpu)
+
+
+def test_a_group_that_outlives_its_thread_gets_its_weight_back(
+    stage: MainlineStage, group: TestGroup
+) -> None:
+    vcpu = stage.spawn()
+    group.enter(vcpu.pid, "vcpu0")
+    stage.mainline.observe(roster([vcpu]))
+    weigh(stage.mainline, vcpu)
+    stage.end(vcpu)
+    stage.mainline.observe(roster([vcpu]))
+    assert group.weight("vcpu0") == 1024
+
+
+def test_a_group_that_vanishes_with_its_thread_is_normal(stage: MainlineStage, group: TestGroup) -> None:
+    vcpu = stage.spawn()
+    group.enter(vcpu.pid, "vcpu0")
+    stage.mainline.observe(roster([vcpu]))
+    weigh(stage.mainline, vcpu)
+    stage.end(vcpu)
+    (group.directory / "vcpu0").rmdir()
+    assert weigh(stage.mainline, vcpu, 1200) is Outcome.VANISHED
+    stage.mainline.observe(roster([vcpu]))
+    assert stage.mainline.restore().failed == ()
+
+
+def test_a_group_that_a_second_thread_enters_is_let_go(stage: MainlineStage, group: TestGroup) -> None:
+    vcpu, guest = stage.spawn(), stage.spawn()
+    group.enter(vcpu.pid, "vcpu0")
+    stage.mainline.observe(roster([vcpu]))
+    weigh(stage.mainline, vcpu)
+    group.enter(guest.pid, "vcpu0")
+    assert stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight is None
+    assert group.weight("vcpu0") == 1024
+    for one in (vcpu, guest):
+        stage.end(one)
+
+
+def test_a_configured_share_counts_and_otherwise_that_of_the_group(
+    stage: MainlineStage, group: TestGroup
+) -> None:
+    vcpu = stage.spawn()
+    group.enter(vcpu.pid, "vm")
+    group.set_weight("vm", 2048)
+    group.limit_to_half_a_core("vm")
+    (found,) = stage.mainline.observe(roster([vcpu])).workloads
+    assert (found.share, found.quota_cores) == (2048, 0.5)
+    (configured,) = stage.mainline.observe([roster([vcpu])[0]._replace(share=77)]).workloads
+    assert configured.share == 77
+    stage.end(vcpu)
+
+
+def test_threads_of_one_process_get_a_group_each(stage: MainlineStage) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    tids = [int(word) for word in child.stdout.readline().split()]
+    not_niced(child.pid)
+    vcpus = [VcpuId(child.pid, tid, procfs.read_stat(child.pid, tid).start_ticks) for tid in tids]
+    stage.mainline.observe(roster(vcpus))
+    assert [weigh(stage.mainline, vcpu) for vcpu in vcpus] == [Outcome.APPLIED] * 2
+    assert [stage.group_of(vcpu) for vcpu in vcpus] == [f"/dasec-{tid}" for tid in tids]
+    stage.mainline.restore()
+    assert {stage.group_of(vcpu) for vcpu in vcpus} == {"/"}
+    child.communicate("")
+
+
+def test_a_child_born_in_our_group_is_sent_back(stage: MainlineStage) -> None:
+    parent = subprocess.Popen(
+        ["sh", "-c", "read go; sleep 1000 & echo $!; wait"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    not_niced(parent.pid)
+    vcpu = VcpuId(parent.pid, parent.pid, procfs.read_stat(parent.pid, parent.pid).start_ticks)
+    stage.mainline.observe(roster([vcpu]))
+    weigh(stage.mainline, vcpu)
+    parent.stdin.write("go\n")
+    parent.stdin.flush()
+    child = int(parent.stdout.readline())
+    hierarchy = cgroupfs.find_hierarchy()
+    assert hierarchy.group_of(child, child) == f"/dasec-{parent.pid}"
+    stage.mainline.observe(roster([vcpu]))
+    assert hierarchy.group_of(child, child) == "/"
+    os.kill(child, 9)
+    parent.kill()
+    parent.wait()
+
+
+def test_the_real_journal_is_empty_after_a_restore(stage: MainlineStage) -> None:
+    vcpus = [stage.spawn() for _ in range(4)]
+    stage.mainline.observe(roster(vcpus))
+    for vcpu in vcpus:
+        weigh(stage.mainline, vcpu)
+    assert isinstance(stage.journal, Journal)
+    kinds = Counter(one.ref.kind.value.partition("_")[0] for one in stage.journal.outstanding())
+    assert (kinds["weight"], kinds["cgroup"]) == (4, 4)
+    stage.mainline.restore()
+    assert stage.journal.outstanding() == ()
+    assert stage.journal.groups() == ()

@@ -1,0 +1,155 @@
+"""Workloads from the configuration, found in a fake /proc."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dasec.hosts.host import RosterEntry
+from dasec.linux import procfs
+from dasec.workloads.static import NAMES_REFRESHED_IN, SCAN_NS, Selector, StaticWorkloads
+
+from .tree import Tree, stat_line
+
+S = SCAN_NS
+
+
+def process(tree: Tree, pid: int, comm: str, *tids: int, flags: int = 0) -> None:
+    for tid in (pid, *tids):
+        tree.thread(pid, tid, stat_line(tid, comm, flags=flags))
+    tree.write(f"proc/{pid}/stat", "")
+
+
+def threads(entry: RosterEntry) -> list[int]:
+    return [tid for _, tid in entry.threads]
+
+
+def test_named_processes_bring_all_their_threads(tree: Tree) -> None:
+    process(tree, 10, "qemu", 11, 12)
+    process(tree, 20, "qemu", 21)
+    found = StaticWorkloads([Selector("vm", 512, pids=(20, 10))], tree.proc).discover(0)
+    assert found.roster == (RosterEntry("vm", 512, ((20, 20), (20, 21), (10, 10), (10, 11), (10, 12))),)
+    assert found.notices == ()
+
+
+def test_a_name_matches_as_a_whole(tree: Tree) -> None:
+    for pid, comm in ((10, "memcached"), (20, "memcached-exporter"), (30, "my memcached"), (40, "a) (b")):
+        process(tree, pid, comm)
+    selectors = [
+        Selector("exact", comm="memcached"),
+        Selector("regex", comm_regex="memcached-.*"),
+        Selector("part", comm_regex="my"),
+        Selector("nasty", comm="a) (b"),
+    ]
+    found = StaticWorkloads(selectors, tree.proc).discover(0)
+    assert [threads(entry) for entry in found.roster] == [[10], [20], [], [40]]
+
+
+def test_kernel_threads_match_no_name(tree: Tree) -> None:
+    process(tree, 2, "kworker", flags=procfs.PF_KTHREAD)
+    process(tree, 3, "kworker")
+    found = StaticWorkloads([Selector("all", comm_regex=".*")], tree.proc).discover(0)
+    assert threads(found.roster[0]) == [3]
+
+
+def test_a_cgroup_brings_the_threads_of_all_groups_below(tree: Tree) -> None:
+    tree.v2()
+    for tid in (10, 11, 12):
+        tree.thread(10, tid)
+    tree.write("sys/fs/cgroup/app/cgroup.threads", "10\n")
+    tree.write("sys/fs/cgroup/app/inner/cgroup.threads", "12\n11\n99\n")
+    found = StaticWorkloads([Selector("app", cgroup="/app/")], tree.proc).discover(0)
+    assert found.roster[0].threads == ((10, 10), (10, 11), (10, 12))
+
+
+def test_nothing_matched_is_normal_and_said_once(tree: Tree) -> None:
+    tree.v2()
+    (tree.root / "proc/1").mkdir(parents=True)
+    workloads = StaticWorkloads(
+        [Selector("gone", cgroup="/gone"), Selector("later", comm="later")], tree.proc
+    )
+    first = workloads.discover(0)
+    assert [len(entry.threads) for entry in first.roster] == [0, 0]
+    assert first.notices == (
+        "workload gone matches no thread at present",
+        "workload later matches no thread at present",
+    )
+    assert workloads.discover(2 * S).notices == ()
+    process(tree, 10, "later")
+    assert threads(workloads.discover(4 * S).roster[1]) == [10]
+    shutil.rmtree(f"{tree.proc}/10")
+    assert workloads.discover(6 * S).notices == ("workload later matches no thread at present",)
+
+
+def test_a_thread_of_two_workloads_goes_to_the_first_with_a_notice(tree: Tree) -> None:
+    process(tree, 10, "app")
+    found = StaticWorkloads([Selector("one", comm="app"), Selector("two", pids=(10,))], tree.proc).discover(0)
+    assert [threads(entry) for entry in found.roster] == [[10], []]
+    assert "thread 10 of process 10 matches one and two" in found.notices[0]
+
+
+def test_while_nothing_changes_the_roster_is_the_same_object(tree: Tree) -> None:
+    process(tree, 10, "app")
+    workloads = StaticWorkloads([Selector("one", comm="app")], tree.proc)
+    first = workloads.discover(0).roster
+    assert workloads.discover(S // 10).roster is first
+    assert workloads.discover(3 * S).roster is first
+
+
+def test_a_new_thread_shows_at_the_next_look(tree: Tree) -> None:
+    """By the link count of the task directory, long before the next scan."""
+    process(tree, 10, "app")
+    workloads = StaticWorkloads([Selector("one", pids=(10,))], tree.proc)
+    workloads.discover(0)
+    tree.thread(10, 11)
+    assert threads(workloads.discover(1).roster[0]) == [10, 11]
+    shutil.rmtree(f"{tree.proc}/10/task/11")
+    assert threads(workloads.discover(2).roster[0]) == [10]
+
+
+def test_a_thread_that_was_exchanged_shows_at_the_next_scan(tree: Tree) -> None:
+    process(tree, 10, "app", 11)
+    workloads = StaticWorkloads([Selector("one", pids=(10,))], tree.proc)
+    workloads.discover(0)
+    shutil.rmtree(f"{tree.proc}/10/task/11")
+    tree.thread(10, 12)
+    assert threads(workloads.discover(2 * S).roster[0]) == [10, 12]
+
+
+def test_a_configured_id_that_ended_does_not_come_back(tree: Tree) -> None:
+    """Whoever has the id later is somebody else."""
+    process(tree, 10, "app")
+    workloads = StaticWorkloads([Selector("one", pids=(10,))], tree.proc)
+    workloads.discover(0)
+    shutil.rmtree(f"{tree.proc}/10")
+    assert threads(workloads.discover(2 * S).roster[0]) == []
+    process(tree, 10, "stranger")
+    for turn in range(3, 8):
+        assert threads(workloads.discover(turn * 2 * S).roster[0]) == []
+
+
+def test_a_process_that_calls_execve_is_found_by_its_new_name(tree: Tree) -> None:
+    process(tree, 10, "sh")
+    workloads = StaticWorkloads([Selector("one", comm="memcached")], tree.proc)
+    workloads.discover(0)
+    process(tree, 10, "memcached")
+    for turn in range(1, NAMES_REFRESHED_IN + 1):
+        found = workloads.discover(turn * 2 * S).roster
+    assert threads(found[0]) == [10]
+
+
+@pytest.mark.parametrize("selectors", [{}, {"pids": (1,), "comm": "x"}, {"cgroup": "/a", "comm_regex": "b"}])
+def test_a_workload_is_selected_in_exactly_one_way(selectors: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="exactly one of"):
+        Selector("wrong", **selectors)  # type: ignore[arg-type]
+
+
+def test_closing_lets_all_descriptors_go(tree: Tree) -> None:
+    process(tree, 10, "app")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    workloads = StaticWorkloads([Selector("one", pids=(10,))], tree.proc)
+    workloads.discover(0)
+    workloads.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
