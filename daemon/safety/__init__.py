@@ -1,0 +1,1 @@
+"""Whatever DASEC changes is put back, however DASEC ends: journal, restore, keeper, verify."""

@@ -1,0 +1,90 @@
+"""Everything of the host that DASEC can change, so that "exactly as it was" can be proven."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ..linux import affinity, cgroupfs, procfs, schedattr
+from ..linux.errors import HierarchyMissing, ThreadGone
+from ..linux.knob import NativeValue
+from ..model import VcpuId
+from .kernel import ENDED
+
+
+class Fingerprint(NamedTuple):
+    """What every thread has (slice_ns, nice, policy, affinity, cgroup), and every cpu group's weight."""
+
+    threads: Mapping[VcpuId, Mapping[str, NativeValue]]
+    groups: Mapping[str, int]
+
+
+def fingerprint(pids: Iterable[int] | None = None) -> Fingerprint:
+    """Of these processes, by default of every process that is not the kernel's own; and of all groups."""
+    try:
+        hierarchy = cgroupfs.find_hierarchy()
+    except HierarchyMissing:
+        return Fingerprint(dict(_threads(pids, None)), {})
+    return Fingerprint(dict(_threads(pids, hierarchy)), dict(_weights(hierarchy)))
+
+
+def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
+    """One line for each thing that changed. Threads that ended or have just come are no difference;
+    groups that came are (use it where nobody else makes groups)."""
+    lines = []
+    for vcpu, had in before.threads.items():
+        has = after.threads.get(vcpu, had)
+        lines += [
+            f"thread {vcpu.tid} of process {vcpu.pid}: {what}: was {had[what]}, is {has[what]}"
+            for what in had
+            if has[what] != had[what]
+        ]
+    for path, weight in after.groups.items():
+        if path not in before.groups:
+            lines.append(f"group {path}: is new")
+        elif before.groups[path] != weight:
+            lines.append(f"group {path}: weight was {before.groups[path]}, is {weight}")
+    lines += [f"group {path}: is gone" for path in before.groups.keys() - after.groups.keys()]
+    return tuple(lines)
+
+
+def _threads(
+    pids: Iterable[int] | None, hierarchy: cgroupfs.Hierarchy | None
+) -> Iterator[tuple[VcpuId, Mapping[str, NativeValue]]]:
+    for pid in procfs.process_ids() if pids is None else pids:
+        for tid in procfs.thread_ids(pid):
+            try:
+                has = _thread(pid, tid, hierarchy)
+                stat = procfs.read_stat(pid, tid)
+                if stat.is_kernel_thread:
+                    break
+                if stat.state not in ENDED:
+                    yield VcpuId(pid, tid, stat.start_ticks), has
+            except (ThreadGone, ProcessLookupError):
+                continue
+
+
+def _thread(pid: int, tid: int, hierarchy: cgroupfs.Hierarchy | None) -> Mapping[str, NativeValue]:
+    attr = schedattr.get(tid)
+    return {
+        "slice_ns": attr.slice_ns,
+        "nice": attr.nice,
+        "policy": attr.policy,
+        "affinity": affinity.get(tid),
+        "cgroup": hierarchy.group_of(pid, tid) if hierarchy else "",
+    }
+
+
+def _weights(hierarchy: cgroupfs.Hierarchy) -> Iterator[tuple[str, int]]:
+    name = os.path.basename(hierarchy.weight_file("/"))
+    for path, _, files in os.walk(hierarchy.mount):
+        if name in files:
+            try:
+                yield path, cgroupfs.read_weight(f"{path}/{name}")
+            except ThreadGone:
+                continue
+            except OSError as error:
+                if error.errno != errno.ENODEV:
+                    raise

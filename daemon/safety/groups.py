@@ -1,0 +1,77 @@
+"""Remove cgroups of ours, innermost first, after their members have left for the group above."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from ..linux.errors import HierarchyMissing, ThreadGone
+from ..linux.knob import NativeKnob
+from ..model import VcpuId
+from .codec import Bequest
+from .kernel import Kernel
+from .knobs import Fate
+from .ledger import is_directory_of
+
+_ROUNDS = 20
+_PAUSE_S = 0.002
+"""A thread on its way out holds its group for a moment."""
+
+
+class GroupVerdict(NamedTuple):
+    """One group of ours and what became of it."""
+
+    path: str
+    fate: Fate
+    detail: str = ""
+
+
+class Kinship:
+    """Tells a thread that was born in a group of ours from one that somebody else put there."""
+
+    def __init__(self, pids: frozenset[int], bequests: Sequence[Bequest], kernel: Kernel) -> None:
+        """`pids`: the processes of which we hold threads."""
+        self._pids = pids
+        self._groups = [one for one in bequests if one.kind is NativeKnob.CGROUP]
+        self._kernel = kernel
+
+    def born_in(self, path: str, member: VcpuId) -> bool:
+        """Is it of a family that we hold, or younger than our first move into this group?"""
+        if self._kernel.related(member, self._pids):
+            return True
+        since = [one.since_ticks for one in self._groups if is_directory_of(path, one.value)]
+        return bool(since) and member.start_ticks >= min(since)
+
+
+def remove_groups(paths: Sequence[str], kinship: Kinship, kernel: Kernel) -> list[GroupVerdict]:
+    """Remove these directories. A thread that was born in one goes to the nearest group that is
+    not ours; where there is a thread that somebody else brought, the group stays."""
+    ours = frozenset(paths)
+    inner_first = sorted(ours, key=lambda path: path.count("/"), reverse=True)
+    return [_remove(path, _base(path, ours), kinship, kernel) for path in inner_first]
+
+
+def _base(path: str, ours: frozenset[str]) -> str:
+    uppers = accumulate(path.split("/"), lambda upper, name: f"{upper}/{name}")
+    return next(upper for upper in reversed(list(uppers)) if upper not in ours)
+
+
+def _remove(path: str, base: str, kinship: Kinship, kernel: Kernel) -> GroupVerdict:
+    try:
+        for _ in range(_ROUNDS):
+            if kernel.remove_group(path):
+                return GroupVerdict(path, Fate.PUT_BACK)
+            for member in kernel.members(path):
+                if not kinship.born_in(path, member):
+                    detail = f"{path}: somebody else put thread {member.tid} there"
+                    return GroupVerdict(path, Fate.LEFT_ALONE, detail)
+                try:
+                    kernel.move(member, base)
+                except ThreadGone:
+                    continue
+            time.sleep(_PAUSE_S)
+    except (OSError, HierarchyMissing) as error:
+        return GroupVerdict(path, Fate.FAILED, f"{path}: {error}")
+    return GroupVerdict(path, Fate.FAILED, f"{path}: still in use")

@@ -1,0 +1,115 @@
+"""The keeper process: waits for the daemon to end, and puts everything back if it did not do so itself.
+
+Everything is imported before the daemon hears "ready": what is on disk may be another
+version by the time it is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+
+from .directory import JournalBusy
+from .restore import recover
+
+NAME = "dasec-keeper"
+READY = b"+"
+DISMISSED = b"-"
+
+LOCK_WAIT_S = 30.0
+"""How long to wait for the journal: a dying daemon lets go of it within its exit, and a new
+daemon that has it puts everything back itself, or dies and leaves it to us."""
+
+_ATTEMPTS = 3
+_OOM_SCORE_ADJ = "-500"
+_NICE = -10
+"""For the process and, where sessions compete (autogroup), for its session."""
+_SURVIVED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1)
+
+
+def keep(directory: Path, daemon_pid: int, life: int, ready: int) -> int:
+    """Run until the daemon has ended. `life`: the pipe whose other end only the daemon has open."""
+    for number in _SURVIVED:
+        signal.signal(number, signal.SIG_IGN)
+    _settle_in()
+    watched = _watch(life, daemon_pid)
+    gc.collect()
+    gc.freeze()
+    with contextlib.suppress(OSError):
+        os.write(ready, READY)
+    os.close(ready)
+    if watched is not None:
+        watched.poll()
+    return 0 if _dismissed(life) else _put_back(directory)
+
+
+def _settle_in() -> None:
+    """Be found, be spared, be quick. All of it best effort."""
+    for name, text in (("comm", NAME), ("oom_score_adj", _OOM_SCORE_ADJ), ("autogroup", str(_NICE))):
+        with contextlib.suppress(OSError), open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+
+
+def _watch(life: int, daemon_pid: int) -> select.poll | None:
+    """What fires when the daemon speaks or ends: the pipe, or (should a child of the daemon hold
+    the pipe open) its pid descriptor. None: it has ended already."""
+    poll = select.poll()
+    poll.register(life, select.POLLIN)
+    try:
+        poll.register(os.pidfd_open(daemon_pid), select.POLLIN)
+    except ProcessLookupError:
+        return None
+    except OSError:
+        return poll
+    return poll if os.getppid() == daemon_pid else None
+
+
+def _dismissed(life: int) -> bool:
+    os.set_blocking(life, False)
+    try:
+        return os.read(life, 1) == DISMISSED
+    except OSError:
+        return False
+
+
+def _put_back(directory: Path) -> int:
+    problems: tuple[str, ...] = ()
+    done = 0
+    for _ in range(_ATTEMPTS):
+        try:
+            restored, notices = recover(directory, wait_s=LOCK_WAIT_S)
+        except JournalBusy as busy:
+            _say(f"left to the one who has the journal now: {busy.strerror}")
+            return 0
+        except OSError as error:
+            _say(f"nothing put back: {error}")
+            return 1
+        for notice in notices:
+            _say(str(notice))
+        done += restored.put_back
+        problems = restored.failed
+        if not problems:
+            break
+    _say(f"the daemon ended without putting back what it had changed: {done} knobs put back")
+    for problem in problems:
+        _say(f"not put back: {problem}")
+    return 1 if problems else 0
+
+
+def _say(text: str) -> None:
+    """Nobody may be listening any more."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{NAME}: {text}\n".encode())
+
+
+def main() -> None:
+    """Arguments: directory, the daemon's pid, the two pipes' descriptors."""
+    directory, daemon_pid, life, ready = sys.argv[1:5]
+    os._exit(keep(Path(directory), int(daemon_pid), int(life), int(ready)))

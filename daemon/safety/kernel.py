@@ -1,0 +1,157 @@
+"""What putting back needs of a kernel, and the real one. Tests use a small state machine instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple, Protocol
+
+from ..linux import cgroupfs, cpus, knob, procfs, schedattr
+from ..linux.errors import ThreadGone
+from ..linux.knob import KnobRef, NativeKnob, NativeValue
+from ..model import VcpuId
+from .heirs import lineage, parent
+
+
+class Kernel(Protocol):
+    """Knobs and groups."""
+
+    def read(self, ref: KnobRef) -> NativeValue:
+        """The knob's present value. Raises ThreadGone, or OSError."""
+
+    def write(self, ref: KnobRef, value: NativeValue) -> None:
+        """Set the knob. Raises ThreadGone, or OSError."""
+
+    def read_orphan(self, ref: KnobRef) -> NativeValue:
+        """The same for a group's knob whose thread has ended. Raises ThreadGone, or OSError."""
+
+    def write_orphan(self, ref: KnobRef, value: NativeValue) -> None:
+        """The same for a group's knob whose thread has ended. Raises ThreadGone, or OSError."""
+
+    def unset(self, ref: KnobRef) -> NativeValue:
+        """What a slice or a mask reads as while nobody has set it. Raises ThreadGone, or OSError."""
+
+    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, int]]:
+        """Every thread of these processes and of their descendants, each with the one of `pids` it is of."""
+
+    def members(self, directory: str) -> tuple[VcpuId, ...]:
+        """The threads in a group; none if there is no such group."""
+
+    def move(self, member: VcpuId, directory: str) -> None:
+        """Put a thread into a group. Raises ThreadGone, or OSError."""
+
+    def related(self, member: VcpuId, pids: frozenset[int]) -> bool:
+        """Is the thread of one of these processes or of a descendant?"""
+
+    def remove_group(self, directory: str) -> bool:
+        """Remove an empty group: True if it is gone now, False if it is not empty. Raises OSError."""
+
+
+ENDED = "ZXx"
+"""States of a thread that has ended (proc(5)): its cgroup already reads as the top one."""
+
+_GENERATIONS = 16
+"""How deep a family of processes is followed."""
+
+
+class _Process(NamedTuple):
+    pid: int
+    parent: int
+
+
+class LinuxKernel:
+    """The kernel that this process runs on."""
+
+    def read(self, ref: KnobRef) -> NativeValue:
+        """See Kernel."""
+        value = knob.read(ref)
+        if ref.kind is NativeKnob.CGROUP and procfs.read_stat(*ref.vcpu[:2]).state in ENDED:
+            raise ThreadGone(f"thread {ref.vcpu.tid} ended")
+        return value
+
+    def write(self, ref: KnobRef, value: NativeValue) -> None:
+        """See Kernel."""
+        knob.write(ref, value)
+
+    def read_orphan(self, ref: KnobRef) -> NativeValue:
+        """See Kernel."""
+        return knob.read_known(ref)
+
+    def write_orphan(self, ref: KnobRef, value: NativeValue) -> None:
+        """See Kernel."""
+        knob.write_known(ref, value)
+
+    def unset(self, ref: KnobRef) -> NativeValue:
+        """See Kernel."""
+        if ref.kind is NativeKnob.SLICE:
+            return _default_slice_ns()
+        online = cpus.online()
+        allowed = cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid) or online
+        return tuple(sorted(allowed & online))
+
+    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, int]]:
+        """See Kernel."""
+        parents = dict(_processes())
+        ancestors = {pid: pid for pid in pids if pid in parents}
+        for _ in range(_GENERATIONS):
+            children = {pid: ancestors[up] for pid, up in parents.items() if up in ancestors}
+            if children.keys() <= ancestors.keys():
+                break
+            ancestors = children | ancestors
+        for pid, ancestor in ancestors.items():
+            for member in _threads(pid):
+                yield member, ancestor
+
+    def members(self, directory: str) -> tuple[VcpuId, ...]:
+        """See Kernel."""
+        found = []
+        hierarchy = cgroupfs.find_hierarchy()
+        for tid in hierarchy.members(_group(hierarchy, directory)):
+            try:
+                pid = procfs.process_of(tid)
+                found.append(VcpuId(pid, tid, procfs.read_stat(pid, tid).start_ticks))
+            except ThreadGone:
+                continue
+        return tuple(found)
+
+    def move(self, member: VcpuId, directory: str) -> None:
+        """See Kernel."""
+        hierarchy = cgroupfs.find_hierarchy()
+        ref = KnobRef(member, NativeKnob.CGROUP, hierarchy.mount)
+        knob.write(ref, _group(hierarchy, directory))
+
+    def related(self, member: VcpuId, pids: frozenset[int]) -> bool:
+        """See Kernel."""
+        return any(pid in pids for pid in lineage(member.pid))
+
+    def remove_group(self, directory: str) -> bool:
+        """See Kernel."""
+        return cgroupfs.remove_group(directory)
+
+
+@cache
+def _default_slice_ns() -> int:
+    return schedattr.default_slice_ns()
+
+
+def _group(hierarchy: cgroupfs.Hierarchy, directory: str) -> str:
+    inside = directory.removeprefix(hierarchy.mount)
+    if hierarchy.root == "/":
+        return inside or "/"
+    return hierarchy.root + inside
+
+
+def _processes() -> Iterator[_Process]:
+    for pid in procfs.process_ids():
+        try:
+            yield _Process(pid, parent(pid))
+        except ThreadGone:
+            continue
+
+
+def _threads(pid: int) -> Iterator[VcpuId]:
+    for tid in procfs.thread_ids(pid):
+        try:
+            yield VcpuId(pid, tid, procfs.read_stat(pid, tid).start_ticks)
+        except ThreadGone:
+            continue

@@ -1,0 +1,84 @@
+"""Whatever a journal file still says, however it was damaged."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import codec
+from .directory import Notice
+from .ledger import Ledger
+
+
+class Salvage(NamedTuple):
+    """The state that the intact lines add up to, and what was wrong with the others."""
+
+    ledger: Ledger
+    notices: tuple[Notice, ...]
+
+
+def salvage(data: bytes, boot_id: str, where: str, *, exists: bool) -> Salvage:
+    """Read a journal of this boot. Never raises."""
+    if not exists:
+        return Salvage(Ledger(), ())
+    if not data:
+        return Salvage(Ledger(), (Notice("journal is empty", where, "it held no entry"),))
+    lines = data.split(b"\n")
+    torn = lines.pop() if not data.endswith(b"\n") else b""
+    if torn:
+        lines.append(torn)
+    else:
+        lines.pop()
+    header = codec.decode_header(lines[0]) if lines else None
+    void = _void(header, boot_id, where)
+    if void is not None:
+        return Salvage(Ledger(), (void,))
+    flaws = _flaws(header, torn, where)
+    return _replay(lines[1:] if header else lines, codec.line_seed(boot_id), where, flaws)
+
+
+def _void(header: codec.Header | None, boot_id: str, where: str) -> Notice | None:
+    if header is None:
+        return None
+    if header.schema != codec.SCHEMA:
+        return Notice(
+            f"journal of schema {header.schema}, this version reads {codec.SCHEMA}",
+            where,
+            "run `dasec restore` of the version that wrote it",
+        )
+    if header.boot_id != boot_id:
+        return Notice("journal of another boot", where, "void: its knobs ended with that boot's kernel")
+    return None
+
+
+def _flaws(header: codec.Header | None, torn: bytes, where: str) -> list[Notice]:
+    flaws = []
+    if header is None:
+        flaws.append(Notice("journal has no intact header", where, "lines of this boot are honoured"))
+    if torn:
+        flaws.append(Notice("journal ends in a torn line", where, "what it was for had not been done yet"))
+    return flaws
+
+
+def _replay(lines: list[bytes], seed: int, where: str, flaws: list[Notice]) -> Salvage:
+    ledger = Ledger()
+    damaged = missing = 0
+    last: int | None = None
+    for line in lines:
+        intact = codec.unframe(line, seed)
+        if intact is None or (last is not None and intact[0] <= last):
+            damaged += 1
+            continue
+        number, entry = intact
+        if last is not None:
+            missing += number - last - 1
+        last = number
+        ledger.enter(entry)
+    if damaged or missing:
+        flaws.append(
+            Notice(
+                f"journal has {damaged} damaged and {missing} missing lines",
+                where,
+                f"{len(ledger.held)} knobs of its intact lines are honoured",
+            )
+        )
+    return Salvage(ledger, tuple(flaws))

@@ -1,0 +1,193 @@
+"""Workloads in groups of their own, what each of their knobs must be, and a third party that changes some."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from dasec.linux import cgroupfs, knob, procfs, schedattr
+from dasec.linux.errors import ThreadGone
+from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
+from dasec.model import VcpuId
+from dasec.safety.fingerprint import Fingerprint, fingerprint
+from dasec.safety.heirs import parent
+
+WORKLOAD = Path(__file__).with_name("workload.py")
+FOREIGN_SLICE_NS = 33_333_333
+FOREIGN_MASK = (1,)
+FOREIGN_WEIGHT = 777
+
+PATIENCE = 500
+
+
+class Arena:
+    """Three families of threads in two groups, one thread alone in its group."""
+
+    def __init__(self, seed: int) -> None:
+        self.hierarchy = cgroupfs.find_hierarchy()
+        self.top = f"/dasec-chaos-{os.getpid()}-{seed}"
+        self.shared, self.solo = f"{self.top}/shared", f"{self.top}/solo"
+        self.homes: dict[int, str] = {}
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.slice_ns = schedattr.default_slice_ns()
+        self.mask = tuple(sorted(os.sched_getaffinity(0)))
+        self.nice = os.getpriority(os.PRIO_PROCESS, 0)
+        self.foreign: dict[KnobRef, NativeValue] = {}
+        self.overwritten: dict[KnobRef, NativeValue] = {}
+        for group in (self.top, self.shared, self.solo):
+            os.mkdir(self.hierarchy.directory(group))
+        for number, home in enumerate((self.shared, self.shared, self.top)):
+            self._start(seed + number, "family", home)
+        self._start(seed + 9, "solo", self.solo)
+
+    def close(self) -> None:
+        """End the workloads and remove the groups, whatever is in them."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        paths = [path for path, _, _ in os.walk(self.hierarchy.directory(self.top), topdown=False)]
+        for _ in range(PATIENCE):
+            for tid in self._tids():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(tid, signal.SIGKILL)
+            if all(cgroupfs.remove_group(path) for path in paths):
+                return
+            time.sleep(0.01)
+
+    def wrong(self) -> list[str]:
+        """Everything that is not as it would be without DASEC."""
+        now = fingerprint({pid for pid in map(self._pid_of, self._tids()) if pid})
+        return [*self._wrong_threads(now), *self._wrong_groups(now)]
+
+    def configuration(self) -> str:
+        """Workloads for the daemon: by group, by process id."""
+        return "".join(
+            f'[[workload]]\nname = "{name}"\n{selector}\n'
+            for name, selector in (
+                ("shared", f'cgroup = "{self.shared}"'),
+                ("top", f"pids = [{self.processes[2].pid}]"),
+                ("solo", f"pids = [{self.processes[3].pid}]"),
+            )
+        )
+
+    def meddle(self, chance: random.Random, *, masks: bool) -> KnobRef | None:
+        """A third party sets a knob of a lasting thread to a value of its own; which one, or None if
+        that thread has just ended. `masks`: also masks, which a policy might choose as well."""
+        process = chance.choice(self.processes)
+        solo = process is self.processes[3]
+        tids = procfs.thread_ids(process.pid)
+        tid = process.pid if solo else chance.choice(tids[1:4])
+        try:
+            who = VcpuId(process.pid, tid, procfs.read_stat(process.pid, tid).start_ticks)
+            if solo:
+                path = self.hierarchy.weight_file(self.solo)
+                return self._meddle(KnobRef(who, NativeKnob.WEIGHT_V1, path), FOREIGN_WEIGHT)
+            if not masks or chance.random() < 0.5:
+                return self._meddle(KnobRef(who, NativeKnob.SLICE), FOREIGN_SLICE_NS)
+            return self._meddle(KnobRef(who, NativeKnob.AFFINITY), FOREIGN_MASK)
+        except ThreadGone:
+            return None
+
+    def settle_meddling(self) -> None:
+        """After the daemon's death. What the third party wrote must stay, but where the daemon wrote
+        over it without having seen it: then that write is lost, or (where the daemon saw it before
+        it ever wrote this knob itself) is the prior value."""
+        for ref, value in list(self.foreign.items()):
+            try:
+                if knob.read(ref) != value:
+                    self.overwritten[ref] = self.foreign.pop(ref)
+            except ThreadGone:
+                del self.foreign[ref]
+
+    def stop_meddling(self) -> None:
+        """The third party takes back what it did."""
+        own: dict[NativeKnob, NativeValue] = {
+            NativeKnob.SLICE: 0,
+            NativeKnob.AFFINITY: self.mask,
+            NativeKnob.WEIGHT_V1: 1024,
+        }
+        for ref in (*self.foreign, *self.overwritten):
+            try:
+                knob.write(ref, own[ref.kind])
+            except ThreadGone:
+                continue
+        self.foreign.clear()
+        self.overwritten.clear()
+
+    def _meddle(self, ref: KnobRef, value: NativeValue) -> KnobRef:
+        knob.write(ref, value)
+        self.foreign[ref] = value
+        return ref
+
+    def _start(self, seed: int, kind: str, home: str) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-S", str(WORKLOAD), str(seed), kind], stdin=subprocess.PIPE
+        )
+        self.homes[process.pid] = home
+        self.processes.append(process)
+        self.hierarchy.move(process.pid, home)
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+
+    def _tids(self) -> Iterator[int]:
+        for path, _, _ in os.walk(self.hierarchy.directory(self.top)):
+            try:
+                yield from map(int, procfs.read_bytes(f"{path}/tasks").split())
+            except (ThreadGone, OSError):
+                continue
+
+    def _pid_of(self, tid: int) -> int | None:
+        try:
+            return procfs.process_of(tid)
+        except ThreadGone:
+            return None
+
+    def _home(self, pid: int) -> str | None:
+        try:
+            return self.homes.get(pid) or self.homes.get(parent(pid))
+        except ThreadGone:
+            return None
+
+    def _wrong_threads(self, now: Fingerprint) -> Iterator[str]:
+        for vcpu, has in now.threads.items():
+            home = self._home(vcpu.pid)
+            if home is None:
+                continue
+            must: dict[str, tuple[NativeValue, ...]] = {
+                "slice_ns": self._may_be(KnobRef(vcpu, NativeKnob.SLICE), self.slice_ns),
+                "nice": (self.nice,),
+                "policy": (0,),
+                "affinity": self._may_be(KnobRef(vcpu, NativeKnob.AFFINITY), self.mask),
+                "cgroup": (home,),
+            }
+            for what, values in must.items():
+                if has[what] not in values:
+                    yield f"thread {vcpu.tid} of {vcpu.pid}: {what} is {has[what]}, must be {values}"
+
+    def _may_be(self, ref: KnobRef, usual: NativeValue) -> tuple[NativeValue, ...]:
+        if ref in self.overwritten:
+            return usual, self.overwritten[ref]
+        return (self.foreign.get(ref, usual),)
+
+    def _wrong_groups(self, now: Fingerprint) -> Iterator[str]:
+        top = self.hierarchy.directory(self.top)
+        expected = [self.hierarchy.directory(group) for group in (self.top, self.shared, self.solo)]
+        file_of = {ref.path: ref for ref in (*self.foreign, *self.overwritten)}
+        weight_name = os.path.basename(self.hierarchy.weight_file("/"))
+        for path, weight in now.groups.items():
+            if path != top and not path.startswith(f"{top}/"):
+                continue
+            ref = file_of.get(f"{path}/{weight_name}")
+            must = self._may_be(ref, 1024) if ref else (1024,)
+            if path not in expected:
+                yield f"group {path} is left over"
+            elif weight not in must:
+                yield f"weight of {path} is {weight}, must be {must}"

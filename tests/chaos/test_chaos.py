@@ -1,0 +1,266 @@
+"""The real daemon, killed at random points, hundreds of times: afterwards the host is exactly as it was.
+
+Workloads live on from round to round, and start and end threads and processes all the time,
+while a third party changes knobs, too. `DASEC_CHAOS_ROUNDS` sets the number of rounds, and
+`DASEC_CHAOS_SEED` repeats a run that failed (its decisions: the kernel's timing is its own).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+
+import pytest
+
+from dasec.linux import procfs
+from dasec.linux.errors import ThreadGone
+from dasec.safety.heirs import parent
+from dasec.safety.journal import peek
+
+from .arena import Arena
+
+pytestmark = [pytest.mark.host, pytest.mark.timeout(0)]
+
+ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "200"))
+LONG = int(os.environ.get("DASEC_CHAOS_ROUNDS", "1000"))
+SEED = int(os.environ.get("DASEC_CHAOS_SEED", "1"))
+LANES = 2
+PROGRESS_EVERY_S = 15.0
+RESTORED_WITHIN_S = 1.0
+MAX_OWN_WAIT_S = 4.0
+PERIOD_MS = 10
+SHUFFLE = Path(__file__).with_name("shuffle.py")
+
+CONFIGURATION = """\
+period_ms = {period_ms}
+policy = "{policy}"
+[host]
+own_cgroups = true
+"""
+
+
+class Round:
+    """One life of the daemon, and the end of it."""
+
+    def __init__(self, arena: Arena, place: Path, chance: random.Random, policy: str) -> None:
+        self.arena = arena
+        self.place = place
+        self.chance = chance
+        self.program = [str(SHUFFLE)] if policy == "shuffle" else ["-m", "dasec"]
+        self.file = place / "chaos.toml"
+        head = CONFIGURATION.format(period_ms=PERIOD_MS, policy=policy)
+        self.file.write_text(head + arena.configuration())
+        self.directory = place / "state"
+        self.said = place / "said"
+        with self.said.open("wb") as said:
+            self.daemon = subprocess.Popen(self._command("run", "--config", str(self.file)), stderr=said)
+        self.changed = False
+        self.own_masks = policy == "shuffle"  # which never pins to core 1, as the third party does
+
+    def await_work(self) -> None:
+        """Until the daemon has changed something."""
+        for _ in range(2000):
+            if self.arena.wrong():
+                self.changed = True
+                return
+            assert self.daemon.poll() is None, self.said.read_text()
+            time.sleep(0.01)
+        raise AssertionError(f"the daemon changes nothing: {self.said.read_text()}")
+
+    def meddle(self) -> None:
+        """The third party has its way, like a manager that writes what it wants until it stays."""
+        ref = self.arena.meddle(self.chance, masks=self.own_masks)
+        if ref is not None and self.chance.random() < 0.7:
+            time.sleep(self.chance.uniform(0.0, 0.1))
+
+    def kill(self) -> None:
+        self.daemon.kill()
+        self.daemon.wait()
+        self.arena.settle_meddling()
+
+    def kill_keeper(self) -> None:
+        pid = self.keeper()
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+
+    def keeper(self) -> int | None:
+        """The keeper's process, if the daemon has got as far as to have one."""
+        for pid in procfs.process_ids():
+            try:
+                is_it = procfs.read_bytes(f"/proc/{pid}/comm") == b"dasec-keeper\n"
+                if is_it and parent(pid) == self.daemon.pid:
+                    return pid
+            except ThreadGone:
+                continue
+        return None
+
+    def command(self, *arguments: str) -> None:
+        """One more command of the user's, which must succeed."""
+        done = subprocess.run(self._command(*arguments), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"dasec {' '.join(arguments)}: {done.stdout}\n{done.stderr}")
+
+    def await_restored_in(self, case: str) -> float:
+        """How long it takes until everything is as it must be, and nothing is left in the journal.
+
+        A machine so busy that even this test waits for a core gets that time on top.
+        """
+        start, waited_s = time.monotonic(), own_wait_s()
+        while wrong := self.arena.wrong() or self._outstanding():
+            took_s = time.monotonic() - start
+            allowed_s = RESTORED_WITHIN_S + min(own_wait_s() - waited_s, MAX_OWN_WAIT_S)
+            if took_s > allowed_s:
+                raise AssertionError(f"{case}: after {took_s:.2f} s: {wrong}\n{self.said.read_text()}")
+            time.sleep(0.005)
+        return time.monotonic() - start
+
+    def _outstanding(self) -> list[str]:
+        try:
+            return [str(ref) for ref in peek(self.directory)[0].held]
+        except FileNotFoundError:
+            return []
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, *self.program, *arguments, "--directory", str(self.directory)]
+
+
+def own_wait_s() -> float:
+    """How long this thread has waited for a core since it started."""
+    return procfs.parse_schedstat(procfs.read_bytes("/proc/thread-self/schedstat"))[1] / 1e9
+
+
+def killed_early(one: Round) -> None:
+    """While it reads its configuration, opens the journal, starts its keeper, sees its first period."""
+    time.sleep(one.chance.uniform(0.0, 0.7))
+    one.kill()
+
+
+def killed_at_work(one: Round) -> None:
+    one.await_work()
+    one.meddle()
+    time.sleep(one.chance.uniform(0.0, 0.15))
+    one.kill()
+
+
+def killed_in_an_orderly_stop(one: Round) -> None:
+    one.await_work()
+    one.daemon.terminate()
+    time.sleep(one.chance.uniform(0.0, 0.04))
+    one.kill()
+
+
+def killed_with_its_keeper(one: Round) -> None:
+    """Nobody is left; somebody changes a knob; `dasec restore` puts the others back."""
+    one.await_work()
+    one.meddle()
+    one.kill_keeper()
+    one.kill()
+    one.meddle()
+    one.command("restore")
+
+
+def killed_and_then_its_keeper_at_work(one: Round) -> None:
+    one.await_work()
+    keeper = one.keeper()
+    one.kill()
+    time.sleep(one.chance.uniform(0.0, 0.02))
+    if keeper is not None and procfs.thread_ids(keeper):
+        os.kill(keeper, signal.SIGKILL)
+    one.command("restore")
+
+
+def killed_with_its_keeper_and_started_again(one: Round) -> None:
+    """The next daemon puts back what it finds before it begins, and its own at its end."""
+    one.await_work()
+    one.kill_keeper()
+    one.kill()
+    one.command("run", "--config", str(one.file), "--periods", "3")
+
+
+WAYS = (
+    (killed_early, 8),
+    (killed_at_work, 6),
+    (killed_in_an_orderly_stop, 2),
+    (killed_with_its_keeper, 1),
+    (killed_and_then_its_keeper_at_work, 1),
+    (killed_with_its_keeper_and_started_again, 1),
+)
+
+
+class Lane:
+    """One arena and its rounds. Lanes run side by side, so that one kills while another starts."""
+
+    def __init__(self, number: int, rounds: int, place: Path) -> None:
+        self.seed = SEED * 100 + number
+        self.rounds = rounds
+        self.place = place / str(number)
+        self.place.mkdir()
+        self.done = self.changed = 0
+        self.slowest_s = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        chance = random.Random(self.seed)
+        ways = [way for way, weight in WAYS for _ in range(weight)]
+        arena = Arena(self.seed)
+        try:
+            for number in range(self.rounds):
+                if stop.is_set():
+                    return
+                self._round(arena, number, chance.choice(ways), chance)
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            arena.close()
+
+    def _round(self, arena: Arena, number: int, way: Callable[[Round], None], chance: random.Random) -> None:
+        policy = "dasec" if number % 4 == 0 else "shuffle"
+        case = f"round {number}, {way.__name__}, policy {policy}: repeat with DASEC_CHAOS_SEED={SEED}"
+        assert arena.wrong() == [], f"before {case}"
+        one = Round(arena, self.place, chance, policy)
+        way(one)
+        self.slowest_s = max(self.slowest_s, one.await_restored_in(case))
+        self.changed += one.changed
+        self.done += 1
+        arena.stop_meddling()
+
+
+def test_however_it_is_killed_the_host_is_exactly_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kill_again_and_again(ROUNDS, tmp_path, capsys)
+
+
+@pytest.mark.slow
+def test_the_same_for_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kill_again_and_again(LONG, tmp_path, capsys)
+
+
+def kill_again_and_again(rounds: int, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lanes = [Lane(number, rounds // LANES, place) for number in range(LANES)]
+    total = sum(lane.rounds for lane in lanes)
+    stop = threading.Event()
+    with ThreadPoolExecutor(LANES) as pool:
+        futures = [pool.submit(lane.run, stop) for lane in lanes]
+        while wait(futures, timeout=PROGRESS_EVERY_S).done != set(futures):
+            tell(lanes, total, capsys)
+    for future in futures:
+        future.result()
+    tell(lanes, total, capsys)
+    assert sum(lane.changed for lane in lanes) > total // 4, "the daemon had hardly ever changed anything"
+
+
+def tell(lanes: Sequence[Lane], total: int, capsys: pytest.CaptureFixture[str]) -> None:
+    done, slowest_s = sum(lane.done for lane in lanes), max(lane.slowest_s for lane in lanes)
+    with capsys.disabled():
+        print(
+            f"\nchaos: round {done} of {total}: slowest restore {slowest_s * 1000:.0f} ms", end="", flush=True
+        )

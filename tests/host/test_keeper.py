@@ -1,0 +1,226 @@
+"""The keeper, as a real process: it outlives what ends the daemon, and puts everything back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.linux import knob, procfs
+from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.model import VcpuId
+from dasec.safety.fingerprint import differences, fingerprint
+from dasec.safety.journal import peek
+from dasec.safety.keeper import Keeper
+
+pytestmark = pytest.mark.host
+
+RESTORED_WITHIN_S = 1.0
+PATIENCE_S = 10.0
+"""What ends a test that hangs; no assertion is about it."""
+
+DAEMON = """
+import sys, time
+from pathlib import Path
+from dasec.linux import knob
+from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.model import VcpuId
+from dasec.safety.journal import Journal
+from dasec.safety.keeper import Keeper
+
+directory, pid, start_ticks = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+journal, _ = Journal.open(directory)
+keeper = Keeper.start(directory)
+who = VcpuId(pid, pid, start_ticks)
+writes = [
+    Write(KnobRef(who, NativeKnob.SLICE), 0, 7_000_000),
+    Write(KnobRef(who, NativeKnob.AFFINITY), knob.read(KnobRef(who, NativeKnob.AFFINITY)), (0,)),
+]
+journal.begin(writes)
+for one in writes:
+    knob.write(one.ref, one.new)
+print(keeper.pid, flush=True)
+if sys.stdin.readline().strip() == "stop":
+    from dasec.safety.restore import put_all_back
+    put_all_back(journal)
+    journal.close()
+    keeper.dismiss()
+"""
+
+
+class Patient:
+    """A process whose knobs are changed."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(["sleep", "600"])
+        pid = self.process.pid
+        self.id = VcpuId(pid, pid, procfs.read_stat(pid, pid).start_ticks)
+
+    def slice_ns(self) -> knob.NativeValue:
+        return knob.read(KnobRef(self.id, NativeKnob.SLICE))
+
+
+class Daemon:
+    """The least that has a journal and a keeper."""
+
+    def __init__(self, directory: Path, patient: Patient) -> None:
+        arguments = [str(directory), str(patient.id.pid), str(patient.id.start_ticks)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", DAEMON, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.keeper_pid = int(self.process.stdout.readline())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def patient() -> Iterator[Patient]:
+    one = Patient()
+    yield one
+    one.process.kill()
+    one.process.wait()
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, patient: Patient) -> Iterator[Daemon]:
+    one = Daemon(tmp_path, patient)
+    yield one
+    one.kill()
+    assert one.process.stderr is not None
+    one.process.stderr.close()
+
+
+def seconds_until(condition: Callable[[], bool]) -> float:
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < PATIENCE_S
+        time.sleep(0.002)
+    return time.monotonic() - start
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_a_killed_daemons_knobs_are_back_within_a_second(tmp_path: Path, patient: Patient) -> None:
+    before = fingerprint([patient.id.pid])
+    daemon = Daemon(tmp_path, patient)
+    assert patient.slice_ns() == 7_000_000
+    daemon.kill()
+    took_s = seconds_until(lambda: not differences(before, fingerprint([patient.id.pid])))
+    assert took_s < RESTORED_WITHIN_S
+    seconds_until(lambda: gone(daemon.keeper_pid))
+    assert peek(tmp_path)[0].held == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_for_the_daemons_whole_group_does_not_reach_the_keeper_nor_end_it(
+    daemon: Daemon, patient: Patient, number: signal.Signals
+) -> None:
+    before_ns = patient.slice_ns()
+    os.kill(daemon.keeper_pid, number)
+    os.killpg(daemon.process.pid, number)
+    seconds_until(lambda: patient.slice_ns() != before_ns)
+
+
+def test_the_keeper_touches_nothing_after_an_orderly_stop(daemon: Daemon, patient: Patient) -> None:
+    _, said = daemon.process.communicate("stop", timeout=PATIENCE_S)
+    assert (daemon.process.returncode, said) == (0, "")
+    assert gone(daemon.keeper_pid)
+    assert patient.slice_ns() != 7_000_000
+
+
+def test_the_keeper_says_what_it_did_on_the_daemons_stderr(daemon: Daemon) -> None:
+    daemon.kill()
+    assert daemon.process.stderr is not None
+    said = daemon.process.stderr.read()
+    assert said == (
+        "dasec-keeper: the daemon ended without putting back what it had changed: 2 knobs put back\n"
+    )
+
+
+def test_the_keeper_notices_the_end_although_a_child_of_the_daemon_still_has_the_pipe(
+    tmp_path: Path, patient: Patient
+) -> None:
+    daemon = Daemon(tmp_path, patient)
+    life = [
+        fd for fd in os.listdir(f"/proc/{daemon.process.pid}/fd") if _is_pipe_writer(daemon.process.pid, fd)
+    ]
+    held_open = [os.open(f"/proc/{daemon.process.pid}/fd/{fd}", os.O_WRONLY) for fd in life]
+    assert held_open
+    daemon.kill()
+    seconds_until(lambda: patient.slice_ns() != 7_000_000)
+    for fd in held_open:
+        os.close(fd)
+
+
+def _is_pipe_writer(pid: int, fd: str) -> bool:
+    if int(fd) < 3 or not os.readlink(f"/proc/{pid}/fd/{fd}").startswith("pipe:"):
+        return False
+    flags = Path(f"/proc/{pid}/fdinfo/{fd}").read_text().split("flags:")[1].split()[0]
+    return int(flags, 8) & os.O_ACCMODE == os.O_WRONLY
+
+
+def may_spare() -> bool:
+    """Does this process have CAP_SYS_RESOURCE (24), which a lower oom_score_adj needs?"""
+    capabilities = Path("/proc/self/status").read_text().split("CapEff:")[1].split()[0]
+    return bool(int(capabilities, 16) & 1 << 24)
+
+
+def test_the_keeper_has_its_own_session_a_name_and_nothing_of_the_daemons(daemon: Daemon) -> None:
+    pid = daemon.keeper_pid
+    assert os.getsid(pid) == pid
+    assert Path(f"/proc/{pid}/comm").read_text() == "dasec-keeper\n"
+    assert Path(f"/proc/{pid}/oom_score_adj").read_text() == ("-500\n" if may_spare() else "0\n")
+    links = {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    kinds = sorted(link.partition(":")[0] for fd, link in links.items() if int(fd) > 2)
+    assert kinds == ["anon_inode", "pipe"]
+    assert links["0"] == links["1"] == "/dev/null"
+
+
+def test_a_keeper_that_died_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dasec.safety.keeper._RESPAWN_EVERY_S", 0.0)
+    keeper = Keeper.start(tmp_path)
+    first = keeper.pid
+    os.kill(first, signal.SIGKILL)
+    seconds_until(lambda: not keeper.alive())
+    seconds_until(keeper.ensure)
+    assert keeper.pid != first
+    assert keeper.alive()
+    keeper.dismiss()
+    assert not keeper.alive()
+
+
+def test_a_keeper_that_dies_again_and_again_is_not_replaced_more_than_once_a_second(tmp_path: Path) -> None:
+    keeper = Keeper.start(tmp_path)
+    os.kill(keeper.pid, signal.SIGKILL)
+    seconds_until(lambda: not keeper.alive())
+    first = keeper.pid
+    keeper._spawned_s = time.monotonic()
+    assert not keeper.ensure()
+    assert keeper.pid == first
+    keeper.dismiss()
+
+
+def test_the_keeper_loads_nothing_heavy() -> None:
+    program = "import sys, dasec.safety.keeping; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded & {"pydantic", "click", "rich", "subprocess", "asyncio", "logging"} == set()

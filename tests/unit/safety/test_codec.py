@@ -1,0 +1,89 @@
+"""One journal line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
+from dasec.model import VcpuId
+from dasec.safety.codec import (
+    Bequest,
+    Entry,
+    GroupGone,
+    GroupMade,
+    Held,
+    Settled,
+    decode_header,
+    encode,
+    encode_header,
+    encode_value,
+    frames,
+    line_seed,
+    unframe,
+)
+
+SEED = line_seed("some boot")
+
+numbers = st.integers(0, 2**63)
+paths = st.text(st.characters(codec=None), max_size=30)
+masks = st.sets(st.integers(0, 8191), max_size=40).map(lambda cpus: tuple(sorted(cpus)))
+values: st.SearchStrategy[NativeValue] = st.one_of(numbers, paths, masks)
+kinds = st.sampled_from(NativeKnob)
+refs = st.builds(KnobRef, st.builds(VcpuId, numbers, numbers, numbers), kinds, paths)
+entries: st.SearchStrategy[Entry] = st.one_of(
+    st.builds(Held, refs, values, st.lists(values, min_size=1, max_size=4).map(tuple), numbers),
+    st.builds(Settled, refs),
+    st.builds(GroupMade, paths),
+    st.builds(GroupGone, paths),
+    st.builds(Bequest, numbers, kinds, values, values, numbers),
+)
+
+
+@given(entries, numbers)
+def test_every_entry_reads_as_it_was_written(entry: Entry, sequence: int) -> None:
+    line = frames([encode(entry)], sequence, SEED)
+    assert line.isascii()
+    assert line.count("\n") == 1
+    assert unframe(line.rstrip("\n").encode(), SEED) == (sequence, entry)
+
+
+@given(entries, st.data())
+def test_a_line_with_one_flipped_bit_is_no_line(entry: Entry, data: st.DataObject) -> None:
+    line = bytearray(frames([encode(entry)], 1, SEED).rstrip("\n").encode())
+    line[data.draw(st.integers(0, len(line) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    assert unframe(bytes(line), SEED) is None
+
+
+@given(st.binary(max_size=200))
+def test_anything_else_is_no_line(line: bytes) -> None:
+    assert unframe(line, SEED) is None
+
+
+def test_a_line_of_another_boot_is_no_line() -> None:
+    line = frames([encode(GroupMade("/x"))], 1, SEED).rstrip("\n").encode()
+    assert unframe(line, line_seed("another boot")) is None
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["[]", "{}", "7", '["x"]', '["h",1]', '["s",1,2,3,"no such knob",""]', '["b",1,"slice",[9,1],0,0]'],
+)
+def test_an_intact_line_without_an_entry_of_this_schema_is_no_line(payload: str) -> None:
+    assert unframe(frames([payload], 1, SEED).rstrip("\n").encode(), SEED) is None
+
+
+def test_a_mask_of_8192_cpus_takes_a_few_bytes() -> None:
+    assert encode_value(tuple(range(8192))) == "[0,8191]"
+
+
+def test_a_header_says_whose_journal_it_is() -> None:
+    header = decode_header(encode_header("some-boot").rstrip(b"\n"))
+    assert header is not None
+    assert (header.schema, header.boot_id) == (1, "some-boot")
+
+
+@given(st.binary(max_size=80))
+def test_anything_else_is_no_header(line: bytes) -> None:
+    assert decode_header(line) is None

@@ -1,0 +1,393 @@
+"""What the journal remembers, whatever its directory looks like."""
+
+from __future__ import annotations
+
+import os
+import resource
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.model import VcpuId
+from dasec.safety import codec
+from dasec.safety import journal as journal_module
+from dasec.safety.directory import ASIDE, KEPT_ASIDE, JournalBusy
+from dasec.safety.journal import Journal, boot_ticks, peek, read_boot_id
+
+from .knobs_for_tests import group_of, held, mask_of, open_journal, reopen, slice_of, thread, weight_of
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def journal(place: Path) -> Iterator[Journal]:
+    one = open_journal(place)
+    yield one
+    one.close()
+
+
+def test_a_new_journal_holds_nothing(journal: Journal) -> None:
+    assert journal.outstanding() == ()
+    assert journal.groups() == ()
+
+
+def test_the_first_prior_stays_and_the_last_two_values_of_ours_count(journal: Journal, place: Path) -> None:
+    for new in (1126, 1239, 1363):
+        journal.begin([Write(weight_of(1), 1024, new)])
+    again, notices = reopen(journal, place)
+    assert notices == ()
+    assert held(again) == {weight_of(1): (1024, (1239, 1363))}
+    again.close()
+
+
+def test_of_a_batch_that_writes_a_knob_several_times_every_value_counts(journal: Journal) -> None:
+    journal.begin([Write(slice_of(1), 0, 4)])
+    journal.begin([Write(slice_of(1), 0, 5), Write(slice_of(2), 0, 9), Write(slice_of(1), 0, 6)])
+    assert held(journal) == {slice_of(1): (0, (4, 5, 6)), slice_of(2): (0, (9,))}
+
+
+def test_writing_the_same_value_again_and_being_refused_loses_nothing(journal: Journal) -> None:
+    for new in (4, 5, 5):
+        journal.begin([Write(slice_of(1), 0, new)])
+    journal.rejected([slice_of(1)])
+    assert held(journal)[slice_of(1)] == (0, (5,))
+
+
+def test_where_one_of_several_writes_to_a_knob_was_refused_all_of_them_count(journal: Journal) -> None:
+    journal.begin([Write(slice_of(1), 0, 4)])
+    journal.begin([Write(slice_of(1), 0, 5), Write(slice_of(1), 0, 6)])
+    journal.rejected([slice_of(1)])
+    journal.begin([Write(slice_of(1), 0, 7)])
+    assert held(journal)[slice_of(1)] == (0, (4, 5, 6, 7))
+
+
+def test_a_refused_value_does_not_push_out_what_the_kernel_holds(journal: Journal, place: Path) -> None:
+    journal.begin([Write(slice_of(1), 0, 4)])
+    for refused in (5, 6, 7):
+        journal.begin([Write(slice_of(1), 0, refused)])
+        journal.rejected([slice_of(1), slice_of(2)])
+    journal.begin([Write(slice_of(1), 0, 8)])
+    again, _ = reopen(journal, place)
+    assert held(again) == {slice_of(1): (0, (4, 8))}
+    again.close()
+
+
+def test_every_kind_of_value_survives(journal: Journal, place: Path) -> None:
+    big = (*range(8192), 9000, 9002)
+    strange = '/vm "a"\n\udcff/é:x'
+    journal.begin(
+        [
+            Write(mask_of(1), big, (0,)),
+            Write(mask_of(2), (), (7, 9)),
+            Write(group_of(1), strange, f"{strange}/dasec-1"),
+            Write(weight_of(1, strange), 2, 262_144),
+            Write(slice_of(1), 0, 10**18),
+        ]
+    )
+    journal.group_made(f"/cg{strange}/dasec-1")
+    before, groups = journal.outstanding(), journal.groups()
+    again, notices = reopen(journal, place)
+    assert notices == ()
+    assert (again.outstanding(), again.groups()) == (before, groups)
+    again.close()
+
+
+def test_what_is_settled_is_forgotten(journal: Journal, place: Path) -> None:
+    journal.begin([Write(slice_of(1), 0, 4), Write(slice_of(2), 0, 4)])
+    journal.group_made("/cg/dasec-2")
+    journal.group_made("/cg/dasec-1")
+    journal.settle([slice_of(1), slice_of(7)])
+    journal.group_gone("/cg/dasec-1")
+    again, notices = reopen(journal, place)
+    assert notices == ()
+    assert held(again) == {slice_of(2): (0, (4,))}
+    assert again.groups() == ("/cg/dasec-2",)
+    again.close()
+
+
+def test_begin_appends_with_one_write_before_it_returns(
+    journal: Journal, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    write = os.write
+
+    def counted(fd: int, data: bytes) -> int:
+        sizes.append(len(data))
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", counted)
+    before = (place / "journal").stat().st_size
+    journal.begin([Write(slice_of(tid), 0, 4) for tid in range(1, 257)])
+    assert len(sizes) == 1
+    assert (place / "journal").stat().st_size == before + sizes[0]
+
+
+def test_a_second_daemon_is_told_who_has_the_journal(journal: Journal, place: Path) -> None:
+    with pytest.raises(JournalBusy, match=rf"in use by process {os.getpid()} \(.*\): stop that one first"):
+        Journal.open(place, wait_s=0.0)
+
+
+def test_the_lock_goes_with_its_holder(journal: Journal, place: Path) -> None:
+    journal.close()
+    open_journal(place).close()
+
+
+def test_looking_into_the_journal_needs_no_lock_and_changes_nothing(journal: Journal, place: Path) -> None:
+    journal.begin([Write(slice_of(1), 0, 4)])
+    before = (place / "journal").read_bytes()
+    ledger, notices = peek(place)
+    assert (list(ledger.held), notices) == ([slice_of(1)], ())
+    assert (place / "journal").read_bytes() == before
+
+
+def test_the_file_stays_bounded_and_loses_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 2000)
+    journal = open_journal(place)
+    refs = [slice_of(tid) for tid in range(1, 9)]
+    for new in range(1, 500):
+        journal.begin([Write(ref, 0, new) for ref in refs])
+        assert (place / "journal").stat().st_size < 12_000
+    again, notices = reopen(journal, place)
+    assert notices == ()
+    assert held(again) == dict.fromkeys(refs, (0, (498, 499)))
+    again.close()
+
+
+def test_the_number_of_knobs_is_bounded(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "MAX_HELD", 3)
+    journal.begin([Write(slice_of(tid), 0, 4) for tid in (1, 2, 3)])
+    with pytest.raises(OSError, match="full with 3 knobs"):
+        journal.begin([Write(slice_of(4), 0, 4)])
+    journal.begin([Write(slice_of(1), 0, 5)])
+    assert set(held(journal)) == {slice_of(1), slice_of(2), slice_of(3)}
+
+
+def test_a_full_file_system_means_no_entry_and_an_error_and_later_all_is_well(
+    journal: Journal, place: Path
+) -> None:
+    journal.begin([Write(slice_of(1), 0, 4)])
+    before, file_before = held(journal), (place / "journal").read_bytes()
+    with file_size_limit(len(file_before) + 100), pytest.raises(OSError, match="full|large"):
+        journal.begin([Write(slice_of(tid), 0, 5) for tid in range(1, 20)])
+    assert held(journal) == before
+    assert (place / "journal").read_bytes() == file_before
+    journal.begin([Write(slice_of(1), 0, 6)])
+    again, notices = reopen(journal, place)
+    assert notices == ()
+    assert held(again) == {slice_of(1): (0, (4, 6))}
+    again.close()
+
+
+def test_a_daemon_starts_on_a_full_file_system_and_writes_when_there_is_room(place: Path) -> None:
+    with file_size_limit(0):
+        journal, notices = Journal.open(place, wait_s=0.0)
+        assert ["cannot be written" in str(notice) for notice in notices] == [True]
+        with pytest.raises(OSError, match="large|full"):
+            journal.begin([Write(slice_of(1), 0, 4)])
+        journal.settle([slice_of(1)])
+    journal.begin([Write(slice_of(1), 0, 4)])
+    assert held(journal) == {slice_of(1): (0, (4,))}
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 4096, b"hello\n", b"#!/bin/sh\n" * 1000, os.urandom(10_000)]
+)
+def test_a_file_that_is_no_journal_is_kept_aside_and_reported(place: Path, content: bytes) -> None:
+    place.mkdir(mode=0o700)
+    (place / "journal").write_bytes(content)
+    journal, notices = Journal.open(place, wait_s=0.0)
+    assert notices
+    assert held(journal) == {}
+    assert (place / f"{ASIDE}1").read_bytes() == content
+    journal.begin([Write(slice_of(1), 0, 4)])
+    journal.close()
+
+
+def test_another_boots_journal_is_void_because_its_knobs_died_with_the_kernel(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "read_boot_id", lambda: "00000000-1111-2222-3333-444444444444")
+        old = open_journal(place)
+        old.begin([Write(slice_of(1), 0, 4)])
+        old.close()
+    journal, notices = Journal.open(place, wait_s=0.0)
+    assert "another boot" in str(notices[0])
+    assert held(journal) == {}
+    journal.close()
+
+
+def test_another_boots_lines_are_void_even_without_their_header(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "read_boot_id", lambda: "00000000-1111-2222-3333-444444444444")
+        old = open_journal(place)
+        old.begin([Write(slice_of(1), 0, 4)])
+        old.close()
+    whole = (place / "journal").read_bytes()
+    (place / "journal").write_bytes(whole.partition(b"\n")[2])
+    journal, notices = Journal.open(place, wait_s=0.0)
+    assert notices
+    assert held(journal) == {}
+    journal.close()
+
+
+def test_a_journal_of_another_schema_is_kept_for_the_version_that_wrote_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(codec, "SCHEMA", 99)
+        open_journal(place).close()
+    journal, notices = Journal.open(place, wait_s=0.0)
+    assert "schema 99" in str(notices[0])
+    assert (place / f"{ASIDE}1").exists()
+    journal.close()
+
+
+def test_only_the_newest_damaged_journals_are_kept(place: Path) -> None:
+    place.mkdir(mode=0o700)
+    for number in range(KEPT_ASIDE + 4):
+        (place / "journal").write_bytes(b"damage %d" % number)
+        Journal.open(place, wait_s=0.0)[0].close()
+    kept = sorted(int(path.name.removeprefix(ASIDE)) for path in place.glob(f"{ASIDE}*"))
+    assert kept == list(range(5, 5 + KEPT_ASIDE))
+
+
+def test_a_directory_in_the_place_of_the_journal_is_moved_aside(place: Path) -> None:
+    (place / "journal" / "inner").mkdir(parents=True)
+    journal, notices = Journal.open(place, wait_s=0.0)
+    assert "is not a file" in str(notices[0])
+    journal.begin([Write(slice_of(1), 0, 4)])
+    assert (place / f"{ASIDE}1" / "inner").is_dir()
+    journal.close()
+
+
+def test_a_pipe_in_the_place_of_the_journal_does_not_hang_us(place: Path) -> None:
+    place.mkdir()
+    os.mkfifo(place / "journal")
+    journal, notices = Journal.open(place, wait_s=0.0)
+    assert "is not a file" in str(notices[0])
+    journal.close()
+
+
+def test_a_link_in_the_place_of_the_journal_is_not_followed(place: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    place.mkdir()
+    for name in ("journal", "journal.new"):
+        (place / name).symlink_to(victim)
+    journal, notices = Journal.open(place, wait_s=0.0)
+    journal.begin([Write(slice_of(1), 0, 4)])
+    journal.close()
+    assert notices
+    assert victim.read_text() == "precious"
+    assert not (place / "journal").is_symlink()
+
+
+def test_a_link_in_the_place_of_the_directory_is_refused(place: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    place.symlink_to(elsewhere)
+    with pytest.raises(OSError, match="Not a directory|Too many"):
+        Journal.open(place, wait_s=0.0)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_file_in_the_place_of_the_directory_is_refused_with_one_line(place: Path) -> None:
+    place.write_text("")
+    with pytest.raises(NotADirectoryError, match="is not a directory: remove it or name another"):
+        Journal.open(place, wait_s=0.0)
+
+
+def test_the_directory_is_private_and_another_users_is_refused(place: Path) -> None:
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+    open_journal(place).close()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert stat.S_IMODE((place / "journal").stat().st_mode) == 0o600
+    if os.geteuid() == 0:
+        os.chown(place, 12345, 0)
+        with pytest.raises(PermissionError, match="belongs to user 12345"):
+            Journal.open(place, wait_s=0.0)
+
+
+def test_a_rewrite_that_was_cut_short_leaves_the_journal_as_it_was(journal: Journal, place: Path) -> None:
+    journal.begin([Write(slice_of(1), 0, 4)])
+    (place / "journal.new").write_bytes(b"dasec-journal 1 half")
+    again, notices = reopen(journal, place)
+    assert notices == ()
+    assert held(again) == {slice_of(1): (0, (4,))}
+    again.close()
+
+
+def test_a_thread_that_was_born_with_a_value_of_ours_gets_the_prior_of_its_parent(journal: Journal) -> None:
+    journal.begin([Write(slice_of(100), 0, 4), Write(mask_of(100), (0, 1, 2, 3), (1,))])
+    young = VcpuId(100, 101, boot_ticks() + 1)
+    journal.begin([Write(KnobRef(young, NativeKnob.SLICE), 4, 5)])
+    journal.begin([Write(KnobRef(young, NativeKnob.AFFINITY), (1,), (2,))])
+    assert held(journal)[KnobRef(young, NativeKnob.SLICE)] == (0, (4, 5))
+    assert held(journal)[KnobRef(young, NativeKnob.AFFINITY)] == ((0, 1, 2, 3), ((1,), (2,)))
+
+
+def test_a_thread_that_is_older_than_our_write_has_its_value_from_its_owner(journal: Journal) -> None:
+    journal.begin([Write(slice_of(100), 0, 4), Write(mask_of(100), (0, 1, 2, 3), (1,))])
+    journal.begin([Write(slice_of(101), 4, 5), Write(mask_of(101), (1,), (2,))])
+    assert held(journal)[slice_of(101)] == (4, (5,))
+    assert held(journal)[mask_of(101)] == ((1,), ((2,),))
+
+
+def test_a_mask_in_a_process_of_which_we_hold_vcpu_threads_only_is_its_owners(journal: Journal) -> None:
+    journal.begin([Write(mask_of(101), (0, 1, 2, 3), (1,))])
+    young = KnobRef(VcpuId(100, 102, boot_ticks() + 1), NativeKnob.AFFINITY)
+    journal.begin([Write(young, (1,), (2,))])
+    assert held(journal)[young] == ((1,), ((2,),))
+
+
+def test_a_thread_found_in_a_group_of_ours_belongs_into_the_group_above(journal: Journal) -> None:
+    journal.group_made("/cg/vm/dasec-1")
+    journal.begin([Write(group_of(1), "/vm", "/vm/dasec-1")])
+    assert journal.inherited(group_of(2), "/vm/dasec-1") == "/vm"
+    assert journal.inherited(group_of(2), "/vm") is None
+    journal.group_gone("/cg/vm/dasec-1")
+    assert journal.inherited(group_of(2), "/vm/dasec-1") is None
+
+
+def test_what_may_be_inherited_survives_a_crash_and_a_rewrite(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 0)
+    journal = open_journal(place)
+    for new in (4, 5, 6, 7, 8):
+        journal.begin([Write(slice_of(100), 0, new)])
+    again, _ = reopen(journal, place)
+    young = KnobRef(thread(101, start_ticks=boot_ticks() + 1), NativeKnob.SLICE)
+    assert [again.inherited(young, value) for value in (4, 8, 9)] == [0, 0, None]
+    again.settle([slice_of(100)])
+    assert again.inherited(young, 4) is None
+    again.close()
+
+
+def test_the_boot_id_is_this_boots() -> None:
+    assert read_boot_id() == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+class file_size_limit:
+    """While it lasts no file of this process can grow beyond so many bytes: a full file system."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __enter__(self) -> None:
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.before[1]))
+
+    def __exit__(self, *_: object) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
