@@ -1,0 +1,1 @@
+"""`dasec demo`: the main job on this machine, default and policies interleaved."""

@@ -1,0 +1,23 @@
+"""Which runs there are, and in which order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+NONE = "none"
+"""The plain host: no daemon runs at all."""
+
+CONTROL = "none-again"
+"""The plain host a second time: what differs between these two is noise (A/A)."""
+
+
+def arms_for(policies: Sequence[str]) -> tuple[str, ...]:
+    """The default, its control, and each policy once."""
+    return (NONE, CONTROL, *dict.fromkeys(policy for policy in policies if policy != NONE))
+
+
+def schedule(arms: Sequence[str], repetitions: int, seed: int) -> tuple[tuple[str, ...], ...]:
+    """The order of the arms in each repetition: shuffled each time, the same for the same seed."""
+    shuffler = random.Random(seed)
+    return tuple(tuple(shuffler.sample(list(arms), len(arms))) for _ in range(repetitions))

@@ -1,0 +1,88 @@
+"""The real daemon as a process of its own, so that its CPU time is part of the result."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..safety.verify import verify
+from .errors import failure
+from .layout import DAEMON
+from .process import ensure_alive, last_line, start
+from .tree import Tree
+
+STOP_PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A running daemon."""
+
+    policy: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    state: Path
+
+    def ensure_alive(self) -> None:
+        """Refusal with its last words if it ended by itself."""
+        ensure_alive(self.process, f"dasec run, policy {self.policy}", self.log)
+
+    def decided(self) -> dict[str, int]:
+        """How often it applied each outcome so far, as its status file says; empty if it has not reported."""
+        try:
+            status = json.loads((self.state / "status.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        rules = {f"rule {rule}": int(count) for rule, count in status["changes_by_rule"].items()}
+        outcomes = {str(outcome): int(count) for outcome, count in status["outcomes"].items()}
+        return rules | outcomes | {"periods": status["periods"], "late periods": status["late_periods"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """A workload as the daemon's configuration names it: by a group, or else by its process."""
+
+    name: str
+    share: int
+    pid: int
+    cgroup: str | None = None
+
+    def table(self) -> list[str]:
+        """Its lines in the configuration."""
+        selector = f"pids = [{self.pid}]" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
+        return ["", "[[workload]]", f"name = {json.dumps(self.name)}", f"share = {self.share}", selector]
+
+
+def configuration(policy: str, workloads: Sequence[Managed]) -> str:
+    """The daemon's configuration: the policy with its defaults, and every workload."""
+    lines = [f"policy = {json.dumps(policy)}"]
+    for workload in workloads:
+        lines += workload.table()
+    return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def running(tree: Tree, directory: Path, policy: str, workloads: Sequence[Managed]) -> Iterator[Controller]:
+    """The daemon manages these workloads while the block runs; it must put everything back at the end."""
+    config, log, state = directory / "dasec.toml", directory / "daemon.log", directory / "state"
+    config.write_text(configuration(policy, workloads), encoding="utf-8")
+    command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
+    process = start(tree, DAEMON, command, log)
+    controller = Controller(policy, process, log, state)
+    yield controller
+    controller.ensure_alive()
+    process.send_signal(signal.SIGTERM)
+    try:
+        status = process.wait(STOP_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        raise failure(f"dasec run, policy {policy}: has not stopped within {STOP_PATIENCE_S:g} s") from None
+    if status != 0:
+        raise failure(f"dasec run, policy {policy}: exit status {status}: {last_line(log)}")
+    for finding in verify(state):
+        raise failure(f"dasec run, policy {policy}: not put back: {finding}")

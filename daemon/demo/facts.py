@@ -1,0 +1,104 @@
+"""What the machine is, what stands in the way of a clean measurement, and its own counters."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LIBRARIES = ("dasec", "hdrhistogram", "matplotlib", "numpy", "scipy")
+QUIET_LOAD = 0.5
+IDLE_FIELDS, STEAL_FIELD, ACCOUNTED_FIELDS = (3, 4), 7, 8
+"""Positions in the `cpu` line of /proc/stat (proc_stat(5)): idle and iowait, steal; guest time is
+already in user time, so the fields behind steal do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTicks:
+    """The machine's CPU time since boot, in clock ticks."""
+
+    total: int
+    idle: int
+    stolen: int
+
+
+def cpu_ticks(proc: Path = Path("/proc")) -> CpuTicks:
+    """The machine's CPU time since boot."""
+    ticks = [int(word) for word in _text(proc / "stat").splitlines()[0].split()[1 : ACCOUNTED_FIELDS + 1]]
+    return CpuTicks(sum(ticks), sum(ticks[field] for field in IDLE_FIELDS), ticks[STEAL_FIELD])
+
+
+def cpu_time_s(pids: Iterable[int], proc: Path = Path("/proc")) -> float:
+    """CPU time that the living threads of these processes have used; a vanished one counts nothing."""
+    return sum(map(_thread_cpu_ns, _threads(pids, proc))) / 1e9
+
+
+def _threads(pids: Iterable[int], proc: Path) -> Iterator[Path]:
+    for pid in pids:
+        yield from (proc / str(pid) / "task").glob("[0-9]*")
+
+
+def _thread_cpu_ns(thread: Path) -> int:
+    first, *_ = _text(thread / "schedstat").split() or ["0"]
+    return int(first)
+
+
+def warnings(cores: int) -> tuple[str, ...]:
+    """What is wrong with this moment for a measurement; the demo goes on."""
+    load = os.getloadavg()[0]
+    found = []
+    if load > QUIET_LOAD:
+        found.append(f"load average {load:.2f} before the start: other work will blur the result")
+    if cores < 2:
+        found.append("one core only: nothing can be moved between cores")
+    return tuple(found)
+
+
+def metadata() -> dict[str, object]:
+    """What the machine is, for the JSON."""
+    return {
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "cpu_model": _cpu_model(),
+        "load_average": os.getloadavg(),
+        "autogroup": _text(Path("/proc/sys/kernel/sched_autogroup_enabled")).strip() or "not built in",
+        "governor": _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")).strip() or "none",
+        "clocksource": _text(
+            Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+        ).strip(),
+        "python": platform.python_version(),
+        "libraries": {name: _version(name) for name in LIBRARIES},
+    }
+
+
+def version_line(command: Iterable[str]) -> str:
+    """The first line that a program prints about its version."""
+    done = subprocess.run(list(command), capture_output=True, text=True, check=False)
+    return (done.stdout or done.stderr).partition("\n")[0]
+
+
+def _cpu_model() -> str:
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "CPU part"):
+            return value.strip()
+    return "unknown"
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

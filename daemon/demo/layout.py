@@ -1,0 +1,97 @@
+"""Which cgroup each thread of the demo lives in: the same for every arm, with or without a daemon.
+
+`vm` is what libvirt makes of a host: below `machine` a group for each workload, in it one group
+for each vCPU thread and `emulator` for the process's other threads. (One level is ours: where there
+is an emulator, the vCPUs' groups have a parent `vcpus`, so that the daemon's configuration can name
+them and nothing else.) `flat` has one group for each vCPU thread directly below `machine`, so that
+vCPUs compete with those of other workloads one by one. Beside `machine` stand `client`, which gets
+(almost) all the CPU it asks for, so that the load generator is not what is measured, and `daemon`.
+
+The host's autogroup setting has no part in this: it only groups tasks of the top cpu cgroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .scenario import Memcached, Scenario, Tenant
+
+MACHINE, CLIENT, DAEMON, EMULATOR = "machine", "client", "daemon", "emulator"
+
+MEMCACHED_WORKER = "mc-worker"
+"""What memcached calls the threads that serve requests."""
+
+NEUTRAL, CLIENT_WEIGHT = 1024, 262144
+"""As cpu.shares: the default, and the largest that cgroup v1 takes."""
+
+
+class Layout(StrEnum):
+    """How the workloads' groups hang together."""
+
+    VM = "vm"
+    FLAT = "flat"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group to make, named below the demo's own top group. Single threads enter threaded ones."""
+
+    name: str
+    threaded: bool = False
+    weight: int = NEUTRAL
+
+
+def groups_for(scenario: Scenario, layout: Layout) -> tuple[Group, ...]:
+    """All groups, parents first."""
+    fixed = (Group(MACHINE), Group(CLIENT, weight=CLIENT_WEIGHT), Group(DAEMON))
+    return fixed + tuple(group for tenant in scenario.tenants for group in _groups_of(tenant, layout))
+
+
+def _groups_of(tenant: Tenant, layout: Layout) -> Iterator[Group]:
+    if layout is Layout.VM:
+        yield Group(home_of(tenant, layout))
+        if isinstance(tenant, Memcached):
+            yield Group(managed_group(tenant), threaded=True)
+    for index in range(tenant.vcpus):
+        yield Group(vcpu_group(tenant, layout, index), threaded=True)
+    if isinstance(tenant, Memcached):
+        yield Group(emulator_group(tenant, layout), threaded=True)
+
+
+def home_of(tenant: Tenant, layout: Layout) -> str:
+    """The group that the workload's process starts in."""
+    return f"{MACHINE}/{tenant.name}" if layout is Layout.VM else MACHINE
+
+
+def managed_group(tenant: Tenant) -> str:
+    """The group that has all vCPUs of a workload below it and nothing else (layout vm)."""
+    home = home_of(tenant, Layout.VM)
+    return f"{home}/vcpus" if isinstance(tenant, Memcached) else home
+
+
+def vcpu_group(tenant: Tenant, layout: Layout, index: int) -> str:
+    """The group of one vCPU thread."""
+    if layout is Layout.VM:
+        return f"{managed_group(tenant)}/vcpu{index}"
+    return f"{MACHINE}/{tenant.name}-vcpu{index}"
+
+
+def emulator_group(tenant: Tenant, layout: Layout) -> str:
+    """The group of the threads that are no vCPUs."""
+    separator = "/" if layout is Layout.VM else "-"
+    return f"{MACHINE}/{tenant.name}{separator}{EMULATOR}"
+
+
+def share_of(tenant: Tenant, layout: Layout) -> int:
+    """The workload's share of the host that these groups give it."""
+    return NEUTRAL if layout is Layout.VM else NEUTRAL * tenant.vcpus
+
+
+def vcpu_threads(tenant: Tenant, threads: tuple[tuple[int, str], ...]) -> tuple[int, ...]:
+    """The thread ids that are vCPUs, by number, of all (thread id, name) of the workload's process."""
+    ordered = sorted(threads)
+    if isinstance(tenant, Memcached):
+        return tuple(tid for tid, name in ordered if name == MEMCACHED_WORKER)
+    return tuple(tid for tid, _ in ordered)

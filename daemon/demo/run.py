@@ -1,0 +1,217 @@
+"""One run: an arm in a repetition. And all runs of a demo, one after the other.
+
+The arm `none` is the plain host: the same workloads, groups and arrivals, and no daemon. Every
+other arm has the real daemon running beside the workloads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..load import figure
+from .arms import CONTROL, NONE, schedule
+from .controller import Controller, Managed, running
+from .errors import StartMissed, failure
+from .facts import CpuTicks, cpu_ticks, cpu_time_s
+from .layout import DAEMON, Layout, groups_for, managed_group, share_of
+from .process import end_within, read_json, sleep_until
+from .results import Measured, RunResult
+from .scenario import Scenario, Timing, load_arguments, seed_of
+from .tenant import DRAIN_S, Place, Running, settle, start_tenant
+from .tree import Tree
+
+CALIBRATION_SECONDS = "0.05"
+LEAD_FACTORS = (1, 3, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a demo was asked to do."""
+
+    scenario: Scenario
+    layout: Layout
+    timing: Timing
+    arms: tuple[str, ...]
+    repetitions: int
+    seed: int
+
+    @property
+    def orders(self) -> tuple[tuple[str, ...], ...]:
+        """The arms of each repetition in their order."""
+        return schedule(self.arms, self.repetitions, self.seed)
+
+    @property
+    def total_s(self) -> float:
+        """How long all runs take, about."""
+        return len(self.arms) * self.repetitions * (self.timing.total_s + OVERHEAD_S)
+
+
+OVERHEAD_S = 0.3
+"""Starting memcached, stopping the daemon and removing the groups, each run (docs/measurements.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The programs that make up the workloads."""
+
+    load: Path
+    memcached: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Told when a run begins, and several times a second between its ends."""
+
+    begin: Callable[[str, int], None]
+    tick: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all runs of a demo have in common."""
+
+    plan: Plan
+    tools: Tools
+    tree: Tree
+    directory: Path
+    calibration: float
+
+
+def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress: Progress) -> Measured:
+    """All repetitions of all arms. Raises Refusal."""
+    bench = Bench(plan, tools, tree, directory, calibrate(tools.load, directory))
+    runs = []
+    for repetition, order in enumerate(plan.orders):
+        for arm in order:
+            progress.begin(arm, repetition)
+            runs.append(_measure(bench, arm, repetition, progress.tick))
+    tenants = tuple(tenant.name for tenant in plan.scenario.tenants)
+    return Measured(plan.arms, tenants, plan.repetitions, tuple(runs))
+
+
+def calibrate(tool: Path, directory: Path) -> float:
+    """Loop iterations a microsecond of work, measured once, so that every run has the same work to do."""
+    out = directory / "calibration.json"
+    command = [str(tool), "service", "--seconds", CALIBRATION_SECONDS, "--warmup", "0", "--out", str(out)]
+    command += ["--ready", str(directory / "calibration.ready")]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise failure(f"load tool: cannot calibrate: {done.stderr.strip()}")
+    return figure(read_json(out), "iterations_per_us")
+
+
+def _measure(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
+    """One run; on a machine that is too slow or too busy to be ready in time, with more time."""
+    lead_s = bench.plan.timing.lead_s
+    for patience in LEAD_FACTORS:
+        with contextlib.suppress(StartMissed):
+            return _try(bench, arm, repetition, lead_s * patience, tick)
+    raise failure(f"load tool: not ready within {lead_s * LEAD_FACTORS[-1]:g} s: is the machine overloaded?")
+
+
+def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[[], None]) -> RunResult:
+    plan, tree, files = bench.plan, bench.tree, bench.directory / f"{repetition}-{arm}"
+    files.mkdir()
+    tree.make(groups_for(plan.scenario, plan.layout))
+    try:
+        place = Place(tree, plan.layout, bench.tools.load, bench.tools.memcached, files)
+        start_ns = time.monotonic_ns() + int(lead_s * 1e9)
+        tenants = []
+        for index, tenant in enumerate(plan.scenario.tenants):
+            seed = seed_of(plan.seed, repetition, index)
+            arguments = load_arguments(tenant, plan.timing, seed, bench.calibration)
+            tenants.append(start_tenant(place, tenant, arguments, start_ns))
+        for one in tenants:
+            settle(place, one)
+        with _controlled(arm, place, tenants) as controller:
+            return _watch(_Watched(arm, repetition, plan.timing, tree, tenants, controller), start_ns, tick)
+    finally:
+        tree.sweep()
+        shutil.rmtree(files, ignore_errors=True)
+
+
+def _controlled(
+    arm: str, place: Place, tenants: Sequence[Running]
+) -> AbstractContextManager[Controller | None]:
+    if arm in (NONE, CONTROL):
+        return contextlib.nullcontext()
+    return running(place.tree, place.directory, arm, [_managed(place, one) for one in tenants])
+
+
+def _managed(place: Place, one: Running) -> Managed:
+    cgroup = f"{place.tree.name}/{managed_group(one.tenant)}" if place.layout is Layout.VM else None
+    return Managed(one.tenant.name, share_of(one.tenant, place.layout), one.server.pid, cgroup)
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    arm: str
+    repetition: int
+    timing: Timing
+    tree: Tree
+    tenants: Sequence[Running]
+    controller: Controller | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """All CPU counters at one instant."""
+
+    ticks: CpuTicks
+    servers_s: tuple[float, ...]
+    daemon_s: float
+    at_ns: int
+
+
+def _mark(watched: _Watched) -> _Mark:
+    return _Mark(
+        cpu_ticks(),
+        tuple(cpu_time_s([one.server.pid]) for one in watched.tenants),
+        cpu_time_s(watched.tree.processes(DAEMON)),
+        time.monotonic_ns(),
+    )
+
+
+def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunResult:
+    """From the start of the load to its end."""
+
+    def look_after() -> None:
+        tick()
+        for one in watched.tenants:
+            one.ensure_alive()
+        if watched.controller:
+            watched.controller.ensure_alive()
+
+    begin_ns = start_ns + int(watched.timing.warmup_s * 1e9)
+    sleep_until(begin_ns, look_after)
+    begin = _mark(watched)
+    sleep_until(begin_ns + int(watched.timing.seconds * 1e9), look_after)
+    end = _mark(watched)
+    decided = watched.controller.decided() if watched.controller else {}
+    end_within([one.tool for one in watched.tenants], DRAIN_S)
+    return _result(watched, begin, end, decided)
+
+
+def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]) -> RunResult:
+    used = [after - before for before, after in zip(begin.servers_s, end.servers_s, strict=True)]
+    seconds = (end.at_ns - begin.at_ns) / 1e9
+    total = max(1, end.ticks.total - begin.ticks.total)
+    idle, stolen = end.ticks.idle - begin.ticks.idle, end.ticks.stolen - begin.ticks.stolen
+    return RunResult(
+        arm=watched.arm,
+        repetition=watched.repetition,
+        tenants=tuple(one.result(cpu_s / seconds) for one, cpu_s in zip(watched.tenants, used, strict=True)),
+        client_cpu_s=sum(one.client_cpu_s() for one in watched.tenants),
+        daemon_cpu_s=end.daemon_s - begin.daemon_s,
+        busy=1 - idle / total,
+        steal=stolen / total,
+        seconds=seconds,
+        decided=decided,
+    )

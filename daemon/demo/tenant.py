@@ -1,0 +1,156 @@
+"""One workload's processes in one run: started, their threads put where they belong, results read."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import load
+from .errors import StartMissed, failure
+from .layout import CLIENT, Layout, emulator_group, home_of, vcpu_group, vcpu_threads
+from .process import (
+    ensure_alive,
+    free_port,
+    last_line,
+    listens,
+    named_threads,
+    read_json,
+    start,
+    wait_until,
+)
+from .results import TenantResult
+from .scenario import Memcached, Tenant
+from .tree import Tree
+
+START_PATIENCE_S = 30.0
+START_OPTION = "--start-at-ns"
+
+DRAIN_S = 5.0
+"""How long a request may still take when the schedule ends. What has no answer then has waited at
+least so long, and counts as exactly so long: left out, the slowest requests would flatter the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where and how all workloads of a run are started."""
+
+    tree: Tree
+    layout: Layout
+    tool: Path
+    memcached: Path
+    directory: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A workload that runs: the process that is measured, and the load tool (the same for a service)."""
+
+    tenant: Tenant
+    server: subprocess.Popen[bytes]
+    tool: subprocess.Popen[bytes]
+    files: Path
+
+    def result(self, server_cores: float) -> TenantResult:
+        """What the load tool measured. A service is the load tool itself, which counts its own CPU
+        time; a server outlives the load and was watched from outside (`server_cores`)."""
+        status = self.tool.returncode
+        if status != 0:
+            raise failure(f"{self.tenant.name}: load tool: exit status {status}: {self.last_words()}")
+        result = read_json(self.files / "out.json")
+        unfinished = int(load.figure(result, "unfinished"))
+        answered = load.read_sojourns(self.files / "samples")
+        if not answered:
+            raise failure(f"{self.tenant.name}: no request was answered: is the machine overloaded?")
+        return TenantResult(
+            self.tenant.name,
+            load.latencies([*answered, *[int(DRAIN_S * 1e9)] * unfinished]),
+            load.figure(result, "throughput_per_s"),
+            unfinished,
+            int(load.figure(result, "errors")),
+            int(load.figure(result, "late_sends")),
+            server_cores
+            if self.has_client
+            else load.figure(result, "cpu", "total_s") / load.figure(result, "cpu", "window_s"),
+            0.0 if self.has_client else load.figure(result, "background", "cpu_s"),
+        )
+
+    def ensure_alive(self) -> None:
+        """Refusal with its last words if the workload or its load ended early."""
+        ensure_alive(self.server, self.tenant.name, self.server_log)
+        ensure_alive(self.tool, f"{self.tenant.name}: load tool", self.files / "tool.log")
+
+    @property
+    def server_log(self) -> Path:
+        """What the measured process says."""
+        return self.files / ("server.log" if self.has_client else "tool.log")
+
+    def client_cpu_s(self) -> float:
+        """What a client apart from the workload used; a service makes its requests itself."""
+        return load.figure(read_json(self.files / "out.json"), "cpu", "total_s") if self.has_client else 0.0
+
+    @property
+    def has_client(self) -> bool:
+        """Is the load a process of its own?"""
+        return self.server is not self.tool
+
+    def last_words(self) -> str:
+        """The load tool's last line."""
+        return last_line(self.files / "tool.log")
+
+
+def start_server(place: Place, tenant: Memcached, log: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """A memcached that accepts connections, and its port."""
+    port = free_port()
+    command = [str(place.memcached), "-u", "nobody", "-l", "127.0.0.1", "-p", str(port), "-U", "0"]
+    command += ["-t", str(tenant.threads), "-m", "64"]
+    server = start(place.tree, home_of(tenant, place.layout), command, log)
+
+    def accepts() -> bool:
+        ensure_alive(server, tenant.name, log)
+        return listens(port)
+
+    wait_until(accepts, f"{tenant.name}: accepts connections", START_PATIENCE_S)
+    return server, port
+
+
+def start_tenant(place: Place, tenant: Tenant, arguments: tuple[str, ...], start_at_ns: int) -> Running:
+    """The workload and its load, which begins at `start_at_ns`."""
+    files = place.directory / tenant.name
+    files.mkdir()
+    command = [str(place.tool), *arguments, START_OPTION, str(start_at_ns)]
+    for option, name in (("--out", "out.json"), ("--samples", "samples"), ("--ready", "ready")):
+        command += [option, str(files / name)]
+    if isinstance(tenant, Memcached):
+        server, port = start_server(place, tenant, files / "server.log")
+        tool = start(
+            place.tree,
+            CLIENT,
+            [*command, "--port", str(port), "--drain-seconds", f"{DRAIN_S:g}"],
+            files / "tool.log",
+        )
+        return Running(tenant, server, tool, files)
+    tool = start(place.tree, home_of(tenant, place.layout), command, files / "tool.log")
+    return Running(tenant, tool, tool, files)
+
+
+def settle(place: Place, running: Running) -> None:
+    """Once it is ready: every vCPU thread into its own group, all other threads into the emulator's."""
+
+    def ready() -> bool:
+        if running.tool.poll() is not None and START_OPTION in running.last_words():
+            raise StartMissed
+        running.ensure_alive()
+        return (running.files / "ready").exists()
+
+    wait_until(ready, f"{running.tenant.name}: ready", START_PATIENCE_S)
+    threads = named_threads(running.server.pid)
+    vcpus = vcpu_threads(running.tenant, threads)
+    if len(vcpus) != running.tenant.vcpus:
+        names = ", ".join(name for _, name in threads)
+        raise failure(f"{running.tenant.name}: {running.tenant.vcpus} vCPU threads expected among: {names}")
+    for index, tid in enumerate(vcpus):
+        place.tree.place(tid, vcpu_group(running.tenant, place.layout, index))
+    for tid, _ in threads:
+        if tid not in vcpus:
+            place.tree.place(tid, emulator_group(running.tenant, place.layout))

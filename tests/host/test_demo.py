@@ -1,0 +1,200 @@
+"""The real demo, short: its structure, and that nothing of it is left, however it ends. No timing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.demo.arms import CONTROL, NONE, arms_for
+from dasec.demo.layout import Layout
+from dasec.demo.needs import find_tools
+from dasec.demo.run import Plan, Progress, measure_all
+from dasec.demo.scenario import Timing, scenario_for
+from dasec.demo.tree import Tree
+from dasec.demo.workspace import DIRECTORY, lock_file, prepared
+from dasec.exits import Refusal
+from dasec.linux.cgroupfs import find_hierarchy
+from dasec.load import merged
+
+POLICIES = ("dasec", "static")
+REPETITIONS = 2
+SHORT = ["--seconds", "1", "--repetitions", str(REPETITIONS)]
+START_PATIENCE_S = 60.0
+CLEAN_PATIENCE_S = 30.0
+
+
+AS_NOBODY = """\
+import os, dasec.demo.command, dasec.demo.needs
+from dasec.cli import main
+os.setuid(65534)
+main(["demo"])
+"""
+"""Imports first: this Python may lie where only root can read."""
+
+
+def dasec(*arguments: str, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "dasec", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def eventually(condition: Callable[[], bool], patience_s: float) -> bool:
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def left_over() -> list[str]:
+    """Everything of a demo that can be on a host: groups, processes, files."""
+    tree = Tree.of(find_hierarchy())
+    groups = [str(tree.top)] if tree.top.exists() else []
+    files = [str(path) for path in (DIRECTORY, lock_file(DIRECTORY)) if path.exists()]
+    return groups + files + [line for line in command_lines() if str(DIRECTORY) in line]
+
+
+def command_lines() -> Iterator[str]:
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+
+
+def daemon_runs() -> bool:
+    """The middle of a policy's run: the daemon has knobs, the workloads have load."""
+    return any(DIRECTORY.glob("*/state/status.json"))
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A demo in the middle of a policy's run."""
+    arguments = ["--policies", "dasec", "--seconds", "20", "--repetitions", "2"]
+    process = dasec("demo", *arguments, folder=tmp_path)
+    try:
+        assert eventually(lambda: daemon_runs() or process.poll() is not None, 3 * START_PATIENCE_S)
+        if process.poll() is not None:
+            pytest.fail(f"the demo ended early: {process.communicate()}")
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate()
+
+
+@pytest.mark.host
+def test_a_short_demo_measures_every_arm_and_leaves_nothing(tmp_path: Path) -> None:
+    process = dasec("demo", *SHORT, "--policies", ",".join(POLICIES), "--json", "d.json", folder=tmp_path)
+    output, errors = process.communicate()
+    assert (process.returncode, errors) == (0, ""), output
+    assert "host exactly as before: verified" in output
+    assert (tmp_path / "results" / "demo.png").stat().st_size > 20_000
+    content = json.loads((tmp_path / "d.json").read_text())
+    arms = [NONE, CONTROL, *POLICIES]
+    assert content["arms"] == arms
+    assert sorted((run["arm"], run["repetition"]) for run in content["runs"]) == sorted(
+        (arm, repetition) for arm in arms for repetition in range(REPETITIONS)
+    )
+    check_runs(content["runs"])
+    assert content["verdicts"] == dict.fromkeys(POLICIES, "too few repetitions")
+    assert content["host"]["kernel"] == os.uname().release
+    assert content["changed"] == []
+    assert left_over() == []
+    assert dasec("verify", folder=tmp_path).wait() == 0
+
+
+def check_runs(runs: list[dict[str, object]]) -> None:
+    for run in runs:
+        policy_runs = run["arm"] in POLICIES
+        daemon_cpu_s, decided, tenants = run["daemon_cpu_s"], run["decided"], run["tenants"]
+        assert isinstance(daemon_cpu_s, float)
+        assert (daemon_cpu_s > 0) == policy_runs
+        assert bool(decided) == policy_runs
+        assert isinstance(tenants, list)
+        for tenant in tenants:
+            assert merged([tenant["latencies"]["hdr"]]).count == tenant["latencies"]["count"] > 0
+            assert tenant["cores"] > 0
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_leaves_nothing(demo: subprocess.Popen[str], number: signal.Signals) -> None:
+    demo.send_signal(number)
+    _, errors = demo.communicate(timeout=CLEAN_PATIENCE_S)
+    assert demo.returncode == 1
+    assert errors == "dasec: demo: interrupted: everything it had started is gone\n"
+    assert left_over() == []
+
+
+@pytest.mark.host
+def test_a_killed_demo_leaves_nothing_either(demo: subprocess.Popen[str]) -> None:
+    demo.kill()
+    demo.communicate()
+    assert eventually(lambda: left_over() == [], CLEAN_PATIENCE_S), left_over()
+
+
+@pytest.mark.host
+def test_a_workload_that_dies_ends_the_demo_in_one_line_and_leaves_nothing(
+    demo: subprocess.Popen[str],
+) -> None:
+    tree = Tree.of(find_hierarchy())
+    for pid in tree.processes("machine/service-0"):
+        os.kill(pid, signal.SIGKILL)
+    _, errors = demo.communicate(timeout=2 * START_PATIENCE_S)
+    assert demo.returncode == 1
+    assert errors == "dasec: demo: service-0: ended early, exit status -9: no message\n"
+    assert left_over() == []
+
+
+@pytest.mark.host
+def test_a_machine_that_is_never_ready_in_time_is_told_so_and_nothing_is_left(tmp_path: Path) -> None:
+    tree = Tree.of(find_hierarchy())
+    timing = Timing(seconds=1.0, lead_s=1e-6)
+    plan = Plan(scenario_for(2), Layout.VM, timing, arms_for([]), 2, 1)
+    idle = Progress(begin=lambda arm, repetition: None, tick=lambda: None)
+    with pytest.raises(Refusal, match="not ready within"), prepared(tree, tmp_path / "demo") as directory:
+        measure_all(plan, find_tools(), tree, directory, idle)
+    assert left_over() == []
+
+
+@pytest.mark.host
+def test_without_root_there_is_one_line_that_says_what_still_works() -> None:
+    refused = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 3
+    assert refused.stderr.count("\n") == 1
+    assert "run it as root" in refused.stderr
+    assert "--dry-run" in refused.stderr
+
+
+@pytest.mark.host
+def test_without_memcached_there_is_one_line_that_says_how_to_get_it(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        [sys.executable, "-m", "dasec", "demo"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert refused.stderr == "dasec: demo: memcached: not found: apt-get install memcached\n"

@@ -1,0 +1,121 @@
+"""Where threads live, and the groups themselves on a fake hierarchy of either version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dasec.demo.layout import (
+    CLIENT,
+    DAEMON,
+    EMULATOR,
+    Group,
+    Layout,
+    emulator_group,
+    groups_for,
+    home_of,
+    managed_group,
+    share_of,
+    vcpu_group,
+    vcpu_threads,
+)
+from dasec.demo.scenario import FanOut, Memcached, scenario_for
+from dasec.demo.tree import TOP, Tree
+
+SCENARIO = scenario_for(2)
+
+
+def names(layout: Layout) -> list[str]:
+    return [group.name for group in groups_for(SCENARIO, layout)]
+
+
+def test_a_workload_has_a_group_and_in_it_one_for_each_vcpu_as_libvirt_makes_them() -> None:
+    found = names(Layout.VM)
+    assert [name for name in found if name.startswith("machine/memcached-0")] == [
+        "machine/memcached-0",
+        "machine/memcached-0/vcpus",
+        "machine/memcached-0/vcpus/vcpu0",
+        "machine/memcached-0/vcpus/vcpu1",
+        "machine/memcached-0/emulator",
+    ]
+    assert [name for name in found if name.startswith("machine/service-0")] == [
+        "machine/service-0",
+        *(f"machine/service-0/vcpu{index}" for index in range(4)),
+    ]
+
+
+def test_flat_means_no_group_of_a_workload() -> None:
+    assert {name.count("/") for name in names(Layout.FLAT) if name.startswith("machine/")} == {1}
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_parents_come_first_and_every_place_exists(layout: Layout) -> None:
+    found = names(layout)
+    for position, name in enumerate(found):
+        parent = name.rpartition("/")[0]
+        assert not parent or parent in found[:position]
+    for tenant in SCENARIO.tenants:
+        assert home_of(tenant, layout) in found
+        assert {vcpu_group(tenant, layout, index) for index in range(tenant.vcpus)} <= {*found}
+    assert emulator_group(SCENARIO.tenants[0], layout) in found
+
+
+def test_the_daemon_is_shown_all_vcpus_of_a_workload_and_nothing_else() -> None:
+    for tenant in SCENARIO.tenants:
+        below = [name for name in names(Layout.VM) if name.startswith(f"{managed_group(tenant)}/")]
+        assert below == [vcpu_group(tenant, Layout.VM, index) for index in range(tenant.vcpus)]
+
+
+def test_shares_are_what_the_groups_give() -> None:
+    memcached, service, _ = SCENARIO.tenants
+    assert [share_of(one, Layout.VM) for one in (memcached, service)] == [1024, 1024]
+    assert [share_of(one, Layout.FLAT) for one in (memcached, service)] == [2048, 4096]
+
+
+def test_only_the_client_has_a_weight_of_its_own() -> None:
+    groups = groups_for(SCENARIO, Layout.VM)
+    assert {group.name for group in groups if group.weight != 1024} == {CLIENT}
+    assert DAEMON in {group.name for group in groups}
+
+
+def test_memcacheds_workers_are_its_vcpus_and_its_housekeepers_are_not() -> None:
+    threads = ((12, "mc-worker"), (10, "memcached"), (11, "mc-worker"), (13, "mc-lrumaint"))
+    assert vcpu_threads(Memcached("memcached-0"), threads) == (11, 12)
+
+
+def test_all_threads_of_a_service_are_vcpus() -> None:
+    threads = ((11, "helper-0"), (10, "main"), (13, "bg-0"), (12, "helper-1"))
+    assert vcpu_threads(FanOut("service-0"), threads) == (10, 11, 12, 13)
+
+
+def test_on_v1_a_group_is_a_directory_and_the_clients_weight_is_the_largest(tmp_path: Path) -> None:
+    tree = Tree(1, tmp_path / TOP)
+    tree.make(groups_for(SCENARIO, Layout.VM))
+    assert (tree.directory("machine/service-1/vcpu3")).is_dir()
+    assert tree.weights() == {CLIENT: 262144}
+    assert not list(tmp_path.rglob("cgroup.*"))
+
+
+def test_on_v2_vcpu_groups_are_threaded_and_every_parent_hands_on_the_cpu_controller(tmp_path: Path) -> None:
+    tree = Tree(2, tmp_path / TOP)
+    tree.make(groups_for(SCENARIO, Layout.VM))
+    threaded = {path.parent.name for path in tmp_path.rglob("cgroup.type")}
+    assert threaded == {EMULATOR, "vcpus", *(f"vcpu{index}" for index in range(4))}
+    parents = {path.parent.name for path in tmp_path.rglob("cgroup.subtree_control")}
+    assert parents == {tmp_path.name, TOP, "machine", "memcached-0", "vcpus", "service-0", "service-1"}
+    assert tree.weights() == {CLIENT: 10_000}
+
+
+def test_weights_on_v2_are_in_its_own_unit(tmp_path: Path) -> None:
+    tree = Tree(2, tmp_path / TOP)
+    tree.make([Group("half", weight=512)])
+    assert tree.weights() == {"half": 50}
+
+
+def test_sweeping_empty_groups_removes_them_and_sweeping_again_does_nothing(tmp_path: Path) -> None:
+    tree = Tree(1, tmp_path / TOP)
+    tree.make(Group(group.name) for group in groups_for(SCENARIO, Layout.VM))
+    tree.sweep()
+    tree.sweep()
+    assert not tree.top.exists()

@@ -1,0 +1,223 @@
+"""Processes, the machine's counters, the workspace and the display, on fakes."""
+
+from __future__ import annotations
+
+import io
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dasec.demo import facts, process, workspace
+from dasec.demo.arms import arms_for
+from dasec.demo.controller import Managed, configuration
+from dasec.demo.display import Clock, shown
+from dasec.demo.errors import Interrupted
+from dasec.demo.layout import Layout
+from dasec.demo.run import Plan
+from dasec.demo.scenario import Timing, scenario_for
+from dasec.demo.signals import interruptible
+from dasec.demo.tree import TOP, Tree
+from dasec.demo.untouched import findings
+from dasec.exits import ExitStatus, Refusal
+from dasec.linux.knob import NativeValue
+from dasec.model import VcpuId
+from dasec.safety.fingerprint import Fingerprint
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    """A /proc with one process of two threads."""
+    (tmp_path / "stat").write_text("cpu  100 10 50 800 40 5 15 30 7 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n")
+    for tid, spent_ns in ((10, 1_500_000_000), (11, 500_000_000)):
+        thread = tmp_path / "10" / "task" / str(tid)
+        thread.mkdir(parents=True)
+        (thread / "schedstat").write_text(f"{spent_ns} 7 3\n")
+    return tmp_path
+
+
+def test_cpu_time_is_the_sum_over_threads_and_a_vanished_process_counts_nothing(proc: Path) -> None:
+    assert facts.cpu_time_s([10, 4711], proc) == 2.0
+
+
+def test_guest_time_is_not_counted_twice(proc: Path) -> None:
+    assert facts.cpu_ticks(proc) == facts.CpuTicks(total=1050, idle=840, stolen=30)
+
+
+def test_a_busy_machine_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.51, 0.0, 0.0))
+    assert "load average 0.51" in facts.warnings(cores=2)[0]
+    monkeypatch.setattr("os.getloadavg", lambda: (0.5, 9.0, 9.0))
+    assert facts.warnings(cores=2) == ()
+
+
+def test_the_machine_is_described() -> None:
+    known = facts.metadata()
+    assert {
+        "kernel",
+        "cpus",
+        "cpu_model",
+        "autogroup",
+        "governor",
+        "libraries",
+        "load_average",
+    } <= known.keys()
+
+
+def test_a_process_starts_inside_its_group(tmp_path: Path) -> None:
+    tree = Tree(1, tmp_path / TOP)
+    tree.directory("machine").mkdir(parents=True)
+    started = process.start(tree, "machine", ["/bin/sh", "-c", "echo $$; exit 7"], tmp_path / "log")
+    assert started.wait() == 7
+    assert tree.entry("machine").read_text() == process.last_line(tmp_path / "log") + "\n"
+
+
+def test_without_its_group_a_process_does_not_start_at_all(tmp_path: Path) -> None:
+    tree = Tree(1, tmp_path / "removed")
+    started = process.start(tree, "machine", ["/bin/touch", str(tmp_path / "ran")], tmp_path / "log")
+    assert started.wait() != 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_early_end_is_one_line_with_the_last_words(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("first\nfailed to listen on port 7\n")
+    ended = subprocess.Popen(["/bin/false"])
+    ended.wait()
+    with pytest.raises(Refusal, match="memcached-0: ended early, exit status 1: failed to listen on port 7"):
+        process.ensure_alive(ended, "memcached-0", tmp_path / "log")
+
+
+def test_waiting_ends_with_one_line() -> None:
+    process.wait_until(lambda: True, "immediate", 0)
+    with pytest.raises(Refusal, match=r"never: not within 0\.01 s"):
+        process.wait_until(lambda: False, "never", 0.01)
+
+
+def test_the_daemon_gets_every_workload_by_its_group_or_process_and_its_own_defaults() -> None:
+    workloads = [Managed("memcached-0", 1024, 10, "/dasec-demo/a"), Managed('odd "name"', 4096, 11)]
+    assert tomllib.loads(configuration("dasec", workloads)) == {
+        "policy": "dasec",
+        "workload": [
+            {"name": "memcached-0", "share": 1024, "cgroup": "/dasec-demo/a"},
+            {"name": 'odd "name"', "share": 4096, "pids": [11]},
+        ],
+    }
+
+
+def test_a_second_demo_is_refused_and_a_third_may_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspace, "LOCK_PATIENCE_S", 0.2)
+    first = workspace.lock(tmp_path / "demo")
+    with pytest.raises(Refusal, match="another demo is running"):
+        workspace.lock(tmp_path / "demo")
+    workspace.unlock(first, tmp_path / "demo")
+    assert not list(tmp_path.iterdir())
+    workspace.unlock(workspace.lock(tmp_path / "demo"), tmp_path / "demo")
+
+
+def test_a_place_that_cannot_be_locked_is_the_hosts_refusal(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="run as root") as refused:
+        workspace.lock(tmp_path / "missing" / "demo")
+    assert refused.value.status is ExitStatus.HOST
+
+
+def test_what_an_earlier_demo_left_is_gone_before_the_next_begins(tmp_path: Path) -> None:
+    tree, directory = Tree(1, tmp_path / TOP), tmp_path / "demo"
+    (tree.top / "machine" / "service-0").mkdir(parents=True)
+    directory.mkdir()
+    (directory / "left").touch()
+    with workspace.prepared(tree, directory) as prepared:
+        assert not tree.top.exists()
+        assert list(prepared.iterdir()) == []
+    assert not directory.exists()
+
+
+def test_the_v2_root_gives_up_a_controller_that_it_handed_on_for_us_only(tmp_path: Path) -> None:
+    control = tmp_path / "cgroup.subtree_control"
+    control.write_text("memory pids\n")
+    with workspace.prepared(Tree(2, tmp_path / TOP), tmp_path / "demo"):
+        pass
+    assert control.read_text() == "-cpu"
+    control.write_text("cpu memory\n")
+    with workspace.prepared(Tree(2, tmp_path / TOP), tmp_path / "demo"):
+        pass
+    assert control.read_text() == "cpu memory\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_once_and_cleaning_is_left_alone(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    cleaned = []
+
+    def interrupted_and_cleaning() -> None:
+        try:
+            signal.raise_signal(number)
+        finally:
+            signal.raise_signal(number)
+            cleaned.append(True)
+
+    with interruptible(), pytest.raises(Interrupted):
+        interrupted_and_cleaning()
+    assert cleaned
+    assert signal.getsignal(number) is before
+
+
+PLAN = Plan(scenario_for(2), Layout.VM, Timing(1.0), arms_for(["dasec"]), repetitions=2, seed=1)
+RUN_S = PLAN.total_s / 6
+
+
+def test_without_a_terminal_every_run_is_a_plain_line_with_the_time_left() -> None:
+    output = io.StringIO()
+    with shown(Console(file=output, width=100), PLAN) as progress:
+        progress.begin("none", 0)
+        progress.tick()
+        progress.begin("dasec", 1)
+    assert output.getvalue().splitlines() == [
+        f"repetition 1/2: none: {6 * RUN_S:.0f} s left",
+        f"repetition 2/2: dasec: {5 * RUN_S:.0f} s left",
+    ]
+
+
+def test_on_a_terminal_there_is_a_bar_with_the_time_left() -> None:
+    output = io.StringIO()
+    with shown(Console(file=output, width=100, force_terminal=True), PLAN) as progress:
+        progress.begin("dasec", 1)
+        progress.tick()
+    assert "repetition 2/2: dasec" in output.getvalue()
+    assert "time left" in output.getvalue()
+
+
+def test_a_run_that_takes_long_does_not_let_the_clock_run_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    clock = Clock(PLAN)
+    assert clock.done_s == 0
+    clock.begin()
+    now_s += 100 * RUN_S
+    assert clock.done_s == RUN_S
+    clock.begin()
+    assert clock.done_s == RUN_S
+    now_s += RUN_S / 2
+    assert clock.done_s == pytest.approx(1.5 * RUN_S)
+
+
+def test_only_what_changed_and_could_be_ours_counts_against_the_demo() -> None:
+    thread, other = VcpuId(1, 1, 5), VcpuId(2, 2, 6)
+    same: dict[str, NativeValue] = {"slice_ns": 3_000_000, "affinity": (0, 1)}
+    before = Fingerprint({thread: same, other: same}, {"/cg/a": 1024, "/cg/removed-by-others": 1024})
+    after = Fingerprint({thread: same}, {"/cg/a": 1024, "/cg/made-by-others": 77})
+    assert findings(before, after) == []
+    changed = Fingerprint({thread: {**same, "affinity": (0,)}}, {"/cg/a": 1, f"/cg/{TOP}/machine": 1024})
+    assert len(findings(before, changed)) == 3
+
+
+def test_the_sentinel_imports_no_plotting_or_statistics() -> None:
+    heavy = "{'numpy', 'scipy', 'matplotlib', 'pydantic', 'rich'}"
+    program = f"import sys, dasec.demo.sentinel; sys.exit(bool({heavy} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

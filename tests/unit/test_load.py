@@ -1,0 +1,184 @@
+"""Finding and running the native load tool, its samples, and histograms that add up."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dasec import load
+from dasec.exits import ExitStatus, Refusal
+from dasec.load import (
+    Latencies,
+    command,
+    find_tool,
+    latencies,
+    merge,
+    merged,
+    percentile_curve,
+    read_sojourns,
+)
+
+PRECISION = 2 * 10**-load.DIGITS
+VALUES = st.lists(st.integers(load.LOWEST_NS, 10**12), min_size=1, max_size=200)
+
+FAKE_TOOL = """\
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out) out=$2 ;;
+    --samples) samples=$2 ;;
+    --fail) echo 'dasec-load: --rate: must be positive' >&2; exit 2 ;;
+    esac
+    shift
+done
+printf '{"tool": "dasec-load", "completed": 2, "errors": 0, "unfinished": 1}' >"$out"
+[ -z "$samples" ] || cp "$SAMPLES" "$samples"
+"""
+
+
+@pytest.fixture
+def fake_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for the native tool that always measures the same two requests."""
+    tool, samples = tmp_path / "fake", tmp_path / "two"
+    tool.write_text(FAKE_TOOL)
+    tool.chmod(0o755)
+    samples.write_bytes(struct.pack("<6Q", 1, 2, 1_000_000, 3, 4, 3_000_000))
+    monkeypatch.setenv("SAMPLES", str(samples))
+    monkeypatch.setenv(load.TOOL_ENVIRONMENT, str(tool))
+    return tool
+
+
+def assert_same(one: Latencies, other: Latencies) -> None:
+    assert one.count == other.count
+    assert one.mean_ns == pytest.approx(other.mean_ns)
+    assert one.percentiles_ns == other.percentiles_ns
+
+
+@settings(deadline=None, max_examples=20)
+@given(VALUES, VALUES)
+def test_merged_histograms_are_the_histogram_of_all_samples(first: list[int], second: list[int]) -> None:
+    assert_same(merged([latencies(first).hdr, latencies(second).hdr]), latencies(first + second))
+
+
+@settings(deadline=None, max_examples=20)
+@given(VALUES)
+def test_a_histogram_is_as_precise_as_it_says(values: list[int]) -> None:
+    figures = latencies(values)
+    nearest_rank = sorted(values)[max(0, -(-len(values) * 50 // 100) - 1)]
+    assert figures.count == len(values)
+    assert figures.mean_ns == pytest.approx(sum(values) / len(values), rel=PRECISION, abs=load.LOWEST_NS)
+    assert figures.percentiles_ns["p50"] == pytest.approx(nearest_rank, rel=PRECISION, abs=load.LOWEST_NS)
+
+
+def test_a_value_beyond_the_range_counts_at_its_end() -> None:
+    assert latencies([10**15]).percentiles_ns["p50"] == pytest.approx(load.HIGHEST_NS, rel=PRECISION)
+
+
+def test_no_samples_give_a_histogram_of_nothing() -> None:
+    empty = latencies([])
+    assert (empty.count, empty.mean_ns) == (0, 0.0)
+    assert merged([empty.hdr, latencies([5_000_000]).hdr]).count == 1
+
+
+def test_a_percentile_curve_rises() -> None:
+    curve = percentile_curve(latencies(range(10_000, 10_000_000, 10_000)).hdr, (0, 50, 90, 99, 100))
+    assert list(curve) == sorted(curve)
+    assert curve[1] == pytest.approx(5_000_000, rel=0.01)
+
+
+def test_the_third_word_of_each_sample_is_the_sojourn(tmp_path: Path) -> None:
+    (tmp_path / "samples").write_bytes(struct.pack("<6Q", 1, 2, 3, 4, 5, 9))
+    assert list(read_sojourns(tmp_path / "samples")) == [3, 9]
+
+
+def test_a_torn_samples_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "samples").write_bytes(struct.pack("<4Q", 1, 2, 3, 4))
+    with pytest.raises(Refusal, match="whole number of samples"):
+        read_sojourns(tmp_path / "samples")
+
+
+def test_the_environment_names_the_tool_first(fake_tool: Path) -> None:
+    assert find_tool() == fake_tool
+
+
+def test_a_missing_tool_is_one_line_that_says_make_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "CHECKOUT_TOOL", tmp_path / "not-built")
+    with pytest.raises(Refusal, match="make load") as refused:
+        find_tool({"PATH": str(tmp_path)})
+    assert refused.value.status is ExitStatus.HOST
+
+
+def test_a_tool_in_the_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "CHECKOUT_TOOL", tmp_path / "not-built")
+    (tmp_path / load.TOOL).touch(mode=0o755)
+    assert find_tool({"PATH": str(tmp_path)}) == tmp_path / load.TOOL
+
+
+def test_an_environment_that_names_no_program_is_wrong_usage(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="not an executable") as refused:
+        find_tool({load.TOOL_ENVIRONMENT: str(tmp_path / "nothing")})
+    assert refused.value.status is ExitStatus.USAGE
+
+
+@pytest.mark.usefixtures("fake_tool")
+@pytest.mark.parametrize("subcommand", ["service", "memcached"])
+def test_a_result_is_printed_with_its_histogram(subcommand: str) -> None:
+    done = CliRunner().invoke(command, [subcommand, "--rate", "5"], catch_exceptions=False)
+    result = json.loads(done.output)
+    assert result["tool"] == "dasec-load"
+    assert merged([result["hdr"]]).count == 2
+
+
+@pytest.mark.usefixtures("fake_tool")
+def test_what_has_no_samples_has_no_histogram() -> None:
+    done = CliRunner().invoke(command, ["threads", "--count", "5"], catch_exceptions=False)
+    assert "hdr" not in json.loads(done.output)
+
+
+@pytest.mark.usefixtures("fake_tool")
+def test_the_tools_own_refusal_passes_through() -> None:
+    assert CliRunner().invoke(command, ["service", "--fail"]).exit_code == 2
+
+
+@pytest.mark.parametrize("option", ["--out", "--samples=x"])
+def test_an_option_that_is_set_here_is_wrong_usage(option: str) -> None:
+    with pytest.raises(Refusal, match="is set here"):
+        load.run(["service", option, "x"])
+
+
+@pytest.mark.usefixtures("fake_tool")
+def test_results_merge_from_their_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        done = CliRunner().invoke(command, ["service"], catch_exceptions=False)
+        (tmp_path / name).write_text(done.output)
+    done = CliRunner().invoke(
+        command, ["merge", str(tmp_path / "a"), str(tmp_path / "b")], catch_exceptions=False
+    )
+    result = json.loads(done.output)
+    assert (result["completed"], result["unfinished"], result["latency_ns"]["count"]) == (4, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("nonsense", "is not JSON"),
+        ("[]", "no JSON object"),
+        ("{}", "hdr: missing"),
+        ('{"hdr": "garbage"}', "cannot be decoded"),
+        (json.dumps({"hdr": latencies([5_000]).hdr}), "completed: no such number"),
+    ],
+)
+def test_a_damaged_result_is_wrong_usage_in_one_line(tmp_path: Path, content: str, complaint: str) -> None:
+    (tmp_path / "a").write_text(content)
+    with pytest.raises(Refusal, match=complaint) as refused:
+        merge([tmp_path / "a"])
+    assert refused.value.status is ExitStatus.USAGE
+    assert len(refused.value.lines) == 1
