@@ -1,0 +1,5 @@
+"""`python -m dasec` is the command `dasec`."""
+
+from .cli import main
+
+main()

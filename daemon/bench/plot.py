@@ -1,0 +1,34 @@
+"""The cost of a period over the number of vCPUs, as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .overhead import Overhead
+
+
+def draw(results: Sequence[Overhead], path: Path) -> None:
+    """Two panels on logarithmic axes: CPU, and the length of a period's work."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    sizes = [result.vcpus for result in results]
+    figure, (cpu, length) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    cpu.plot(sizes, [result.cpu_percent_of_one_core for result in results], "o-")
+    cpu.set_ylabel("CPU of the daemon, % of one core")
+    length.plot(sizes, [result.period_p99_ms for result in results], "o-", label="p99")
+    length.plot(sizes, [result.period_mean_ms for result in results], "s--", label="mean")
+    length.set_ylabel("work of a period, ms")
+    length.legend()
+    for axes in (cpu, length):
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(sizes, [str(size) for size in sizes])
+        axes.set_xlabel("vCPUs")
+        axes.grid(visible=True, which="both", alpha=0.3)
+    figure.suptitle("dasec bench overhead: a period every 80 ms, host 30 % busy")
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)

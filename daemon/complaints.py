@@ -1,0 +1,103 @@
+"""pydantic's errors as one line each: where, what, how to mend."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, to_json
+
+Location = Sequence[int | str]
+
+
+class Complaint(NamedTuple):
+    """One thing that is wrong with a configuration. `where` is a path such as `workload[2].share`."""
+
+    where: str
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in self if part)
+
+
+def complaints_of(error: ValidationError, schema: type[BaseModel]) -> list[Complaint]:
+    """All that `error` says, less what only follows from the rest."""
+    details = error.errors(include_url=False)
+    return [_complaint(detail, schema) for detail in details if not _follows(detail, details)]
+
+
+def path_of(location: Location) -> str:
+    """`("workload", 2, "share")` as `workload[2].share`."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """How to mend a name that is not among `known`."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(names)}"
+
+
+def _follows(detail: ErrorDetails, details: Sequence[ErrorDetails]) -> bool:
+    """A list whose entries are wrong counts as too short: only its right entries were counted."""
+    inside = detail["loc"]
+    return detail["type"] == "too_short" and any(
+        other["loc"][: len(inside)] == inside and other is not detail for other in details
+    )
+
+
+def _complaint(detail: ErrorDetails, schema: type[BaseModel]) -> Complaint:
+    location, given = detail["loc"], detail["input"]
+    where = path_of(location)
+    if detail["type"] == "extra_forbidden":
+        known = _section(schema, location[:-1]).model_fields
+        return Complaint(where, "unknown key", nearest(str(location[-1]), known))
+    expected = _expected(schema, location)
+    if detail["type"] == "missing":
+        return Complaint(where, "is missing", f"give {expected}" if expected else "add it")
+    if detail["type"] == "value_error":
+        reason = str(detail.get("ctx", {}).get("error", detail["msg"]))
+        return Complaint(where, reason, f"give {expected}" if expected else "")
+    what = f"is {_short(given)}, which is wrong: {_lowered(detail['msg'])}"
+    return Complaint(where, what, f"give {expected}" if expected else "")
+
+
+def _section(schema: type[BaseModel], location: Location) -> type[BaseModel]:
+    """The part of the schema that `location` lies in."""
+    for step in location:
+        field = schema.model_fields.get(str(step))
+        inner = _model_in(field.annotation) if field else None
+        schema = inner or schema
+    return schema
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
+
+
+def _expected(schema: type[BaseModel], location: Location) -> str:
+    """What the field at `location` wants, from its description."""
+    names = [step for step in location if isinstance(step, str)]
+    if not names:
+        return ""
+    field = _section(schema, names[:-1]).model_fields.get(names[-1])
+    return (field.description or "") if field else ""
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "a table"
+    text = to_json(value, serialize_unknown=True).decode()
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _lowered(message: str) -> str:
+    return message[:1].lower() + message[1:]

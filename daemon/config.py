@@ -1,0 +1,252 @@
+"""The configuration: TOML, checked whole before the first effect; every error at once, one line each."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import to_json
+
+from . import cpulist
+from .complaints import Complaint, complaints_of, nearest, path_of
+from .policy import POLICIES, Parameters
+from .rcr import RcrParameters
+from .rla import RlaParameters
+from .tsa import MAX_WEIGHT_SPAN, TsaParameters
+
+TSA, RLA, RCR = TsaParameters(), RlaParameters(), RcrParameters()
+"""Where the defaults come from."""
+
+SELECTORS = ("pids", "cgroup", "match", "libvirt")
+LATER = {
+    "guard": "this build has no guard yet: remove the table",
+}
+"""Tables that the design names and that this build does not have."""
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; `lines` says why, one error each."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+def _policy(name: str) -> str:
+    if name not in POLICIES:
+        raise ValueError(f"no policy named {name!r} in this build: {nearest(name, POLICIES)}")
+    return name
+
+
+def _cpus(text: str) -> str:
+    if not cpulist.parse(text):
+        raise ValueError("names no CPU")
+    return text
+
+
+def _cgroup(path: str) -> str:
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"{path!r} is not a path from the hierarchy's root")
+    return path
+
+
+class Section(BaseModel):
+    """Knows its keys and no others; cannot be changed once read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class HostSection(Section):
+    """Which kernel interface, which cores, and what we may do there."""
+
+    backend: Literal["auto", "mainline", "fake"] = Field(
+        default="auto", description='"auto", "mainline" or "fake"'
+    )
+    cpus: Annotated[str, AfterValidator(_cpus)] | None = Field(
+        default=None, description='a list of CPUs such as "0-3,8"'
+    )
+    own_cgroups: bool = Field(default=False, description="true or false")
+    on_foreign_write: Literal["yield", "reapply", "alert"] = Field(
+        default="yield", description='"yield", "reapply" or "alert"'
+    )
+
+
+class TsaSection(Section):
+    """The time-slice allocator (§4.2)."""
+
+    enabled: bool = Field(default=TSA.enabled, description="true or false")
+    step_percent: int = Field(default=TSA.step_percent, ge=1, le=100, description="an integer from 1 to 100")
+    weight_span: int = Field(
+        default=TSA.weight_span,
+        ge=2,
+        le=MAX_WEIGHT_SPAN,
+        description=f"how far a weight may be from the mean, a factor from 2 to {MAX_WEIGHT_SPAN}",
+    )
+    tick_us: int = Field(default=TSA.tick_ns // 1000, ge=0, le=100_000, description="from 0 to 100000 us")
+
+    def parameters(self) -> TsaParameters:
+        """As the rule takes them."""
+        return TsaParameters(self.enabled, self.step_percent, self.weight_span, self.tick_us * 1000)
+
+
+SLICE_US = "from 100 to 100000 us, as the kernel takes them"
+
+
+class RlaSection(Section):
+    """The rescheduling latency adjuster (§4.2)."""
+
+    enabled: bool = Field(default=RLA.enabled, description="true or false")
+    step_percent: int = Field(default=RLA.step_percent, ge=1, le=50, description="an integer from 1 to 50")
+    floor_us: int = Field(default=RLA.floor_ns // 1000, ge=100, le=100_000, description=SLICE_US)
+    ceiling_us: int = Field(default=RLA.ceiling_ns // 1000, ge=100, le=100_000, description=SLICE_US)
+    start_us: int = Field(default=RLA.start_ns // 1000, ge=100, le=100_000, description=SLICE_US)
+    respect_burst: bool = Field(default=RLA.respect_burst, description="true or false")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.floor_us <= self.start_us <= self.ceiling_us:
+            raise ValueError(
+                f"start_us {self.start_us} is not between floor_us {self.floor_us}"
+                f" and ceiling_us {self.ceiling_us}"
+            )
+        return self
+
+    def parameters(self) -> RlaParameters:
+        """As the rule takes them."""
+        return RlaParameters(
+            enabled=self.enabled,
+            step_percent=self.step_percent,
+            floor_ns=self.floor_us * 1000,
+            ceiling_ns=self.ceiling_us * 1000,
+            start_ns=self.start_us * 1000,
+            respect_burst=self.respect_burst,
+        )
+
+
+class RcrSection(Section):
+    """The resource conflict resolver (§4.2)."""
+
+    enabled: bool = Field(default=RCR.enabled, description="true or false")
+    slice_imbalance_percent: int = Field(
+        default=RCR.slice_imbalance_percent, ge=1, le=10_000, description="an integer from 1 to 10000"
+    )
+    conflict_ratio: int = Field(
+        default=RCR.conflict_ratio, ge=1, le=1000, description="an integer from 1 to 1000"
+    )
+    min_conflicts: int = Field(default=RCR.min_conflicts, ge=1, le=10**6, description="a count from 1")
+    cooldown_periods: int = Field(default=RCR.cooldown_periods, ge=0, le=10**6, description="a count from 0")
+    max_slice_swaps: int = Field(
+        default=RCR.max_slice_swaps, ge=1, le=1000, description="a count from 1 to 1000"
+    )
+    min_gain_percent: int = Field(
+        default=RCR.min_gain_percent, ge=1, le=100, description="an integer from 1 to 100"
+    )
+    across_nodes: bool = Field(default=RCR.across_nodes, description="true or false")
+
+    def parameters(self) -> RcrParameters:
+        """As the rule takes them."""
+        return RcrParameters(**self.model_dump())
+
+
+class RecordSection(Section):
+    """How much of the record to keep."""
+
+    max_mib: int = Field(
+        default=64, ge=1, le=65536, description="the size of one file in MiB, from 1 to 65536"
+    )
+    files: int = Field(default=4, ge=1, le=1000, description="how many files to keep, from 1 to 1000")
+
+
+class MatchSection(Section):
+    """Every process whose name (comm) this is."""
+
+    comm: str = Field(min_length=1, max_length=15, description="a process name of 1 to 15 characters")
+
+
+class WorkloadSection(Section):
+    """One VM, container or named set of processes that opts in."""
+
+    name: str = Field(min_length=1, max_length=200, description="a name that no other workload has")
+    share: int | None = Field(default=None, ge=2, le=262144, description="an integer from 2 to 262144")
+    pids: tuple[Annotated[int, Field(ge=1, le=4194304)], ...] | None = Field(
+        default=None, min_length=1, description="a list of process ids such as [4711]"
+    )
+    cgroup: Annotated[str, AfterValidator(_cgroup)] | None = Field(
+        default=None, description='a path from the hierarchy\'s root such as "/machine.slice/vm1.scope"'
+    )
+    match: MatchSection | None = Field(default=None, description='a table such as { comm = "memcached" }')
+    libvirt: str | None = Field(default=None, description="the name of a libvirt domain")
+
+
+class Config(Section):
+    """Everything that the daemon was told, complete."""
+
+    period_ms: int = Field(default=80, ge=10, le=1000, description="a period from 10 to 1000 ms")
+    policy: Annotated[str, AfterValidator(_policy)] = Field(default="dasec", description="")
+    dry_run: bool = Field(default=False, description="true or false")
+    host: HostSection = HostSection()
+    tsa: TsaSection = TsaSection()
+    rla: RlaSection = RlaSection()
+    rcr: RcrSection = RcrSection()
+    record: RecordSection = RecordSection()
+    workload: tuple[WorkloadSection, ...] = Field(
+        min_length=1, description="at least one [[workload]] with a name and a selector"
+    )
+
+    def parameters(self) -> Parameters:
+        """What the policies take."""
+        return Parameters(self.tsa.parameters(), self.rla.parameters(), self.rcr.parameters())
+
+
+def load(path: Path) -> Config:
+    """The configuration in `path`. Raises ConfigError."""
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError([f"{path}: {error.strerror}: give a readable file"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: byte {error.start} is not UTF-8: save it as UTF-8"]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"{path}: not TOML: {error}: mend that line"]) from error
+    return check(raw, str(path))
+
+
+def check(raw: Mapping[str, object], source: str) -> Config:
+    """The configuration that `raw` gives, or every reason why it gives none."""
+    known = {key: value for key, value in raw.items() if key not in LATER}
+    complaints = [Complaint(key, "not available", LATER[key]) for key in raw if key in LATER]
+    complaints += _selector_complaints(raw.get("workload"))
+    try:
+        # By way of JSON, where an array may be a tuple although 1 is no true and "1" no 1.
+        config = Config.model_validate_json(to_json(known, inf_nan_mode="constants"))
+    except ValidationError as error:
+        complaints += complaints_of(error, Config)
+    if complaints:
+        raise ConfigError([f"{source}: {complaint}" for complaint in complaints])
+    return config
+
+
+def _selector_complaints(workloads: object) -> Iterator[Complaint]:
+    """What holds between keys: one selector each, and no name twice."""
+    tables = workloads if isinstance(workloads, list) else []
+    names = Counter(str(table["name"]) for table in tables if isinstance(table, dict) and "name" in table)
+    for index, table in enumerate(tables):
+        if not isinstance(table, dict):
+            continue
+        where = path_of(("workload", index))
+        given = [selector for selector in SELECTORS if selector in table]
+        if not given:
+            yield Complaint(where, "selects nothing", "give one of `pids`, `cgroup` or `match`")
+        elif len(given) > 1:
+            yield Complaint(where, f"has {len(given)} selectors: {', '.join(given)}", "keep one of them")
+        if "libvirt" in given:
+            mend = "select the domain's processes by `pids`, `cgroup` or `match`"
+            yield Complaint(f"{where}.libvirt", "this build has no libvirt discovery yet", mend)
+        if names[str(table.get("name"))] > 1:
+            yield Complaint(
+                f"{where}.name", f"{table['name']!r} is taken more than once", "give another name"
+            )

@@ -1,0 +1,106 @@
+"""The log: changes of state only, one line each; never a line a period.
+
+What was decided and why is the record's business.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+LOGGER = logging.getLogger("dasec")
+
+SYSLOG_PRIORITY = {
+    logging.DEBUG: 7,
+    logging.INFO: 6,
+    logging.WARNING: 4,
+    logging.ERROR: 3,
+    logging.CRITICAL: 2,
+}
+"""sd-daemon(3): the number in <N> before a line on stderr."""
+
+
+QUIET_NS = 60_000_000_000
+"""A trouble that comes and goes is said at most once in this time."""
+
+
+class JournalFormatter(logging.Formatter):
+    """Puts the priority where systemd-journald looks for it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Each line with its priority: journald takes lines one by one."""
+        prefix = f"<{SYSLOG_PRIORITY.get(record.levelno, 6)}>"
+        return "\n".join(prefix + line for line in super().format(record).splitlines())
+
+
+def start(environment: Mapping[str, str] = os.environ, stream: TextIO | None = None) -> None:
+    """Log to `stream` (stderr): for systemd-journald if that is where it goes, else for a person."""
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    if goes_to_journal(environment.get("JOURNAL_STREAM", ""), stream):
+        handler.setFormatter(JournalFormatter("%(message)s"))
+    else:
+        handler.setFormatter(logging.Formatter("dasec: %(message)s"))
+    LOGGER.handlers[:] = [handler]
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False
+
+
+def goes_to_journal(journal_stream: str, stream: TextIO) -> bool:
+    """systemd.exec(5): JOURNAL_STREAM is inherited, so it counts only if it names this very stream."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return journal_stream == f"{status.st_dev}:{status.st_ino}"
+
+
+class Announcer:
+    """Says a thing when it becomes so, and when it ends; not while it lasts, and not again and again
+    if it comes and goes."""
+
+    def __init__(self, logger: logging.Logger = LOGGER, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._logger, self._clock = logger, clock
+        self._lasting: dict[str, str] = {}
+        self._said_ns: dict[str, int] = {}
+        self._silent: set[str] = set()
+
+    def state(self, about: str, trouble: str | None, over: str = "") -> None:
+        """`trouble` is so for `about` now (None: all is well, and `over` says so if it was not)."""
+        before = self._lasting.get(about)
+        if trouble == before:
+            return
+        if trouble is not None:
+            self._lasting[about] = trouble
+            if self._fresh(trouble):
+                self._silent.discard(about)
+                self._logger.warning("%s", trouble)
+            else:
+                self._silent.add(about)
+        else:
+            del self._lasting[about]
+            if about not in self._silent:
+                self._logger.info("%s", over or f"{about}: well again")
+
+    def _fresh(self, text: str) -> bool:
+        """Was this not said for a while?"""
+        now_ns = self._clock()
+        said_ns = self._said_ns.get(text)
+        if said_ns is not None and now_ns - said_ns < QUIET_NS:
+            return False
+        self._said_ns = {one: at for one, at in self._said_ns.items() if now_ns - at < QUIET_NS}
+        self._said_ns[text] = now_ns
+        return True
+
+    def note(self, text: str) -> None:
+        """Something that happened once and needs no end."""
+        self._logger.info("%s", text)
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What is so at the moment."""
+        return tuple(self._lasting.values())

@@ -1,0 +1,112 @@
+"""The control loop: every period, observe → decide → plan → apply → record."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .hosts.host import Host, Restored, RosterEntry
+from .log import Announcer
+from .model import Change, Outcome, PolicyState, Result, Snapshot
+from .period import between
+from .plan import plan
+from .policy import Policy
+from .record import Entry, Stages
+
+
+class Pace(Protocol):
+    """Says when a period is due. pace.py has the real one."""
+
+    late: int
+
+    def wait(self) -> bool:
+        """Sleep until the next period is due. False: stop."""
+
+
+class Witness(Protocol):
+    """Is told of every period, and never raises for what a disk or a reader does."""
+
+    def write(self, entry: Entry, before: PolicyState) -> None:
+        """One period, decided from the policy state `before`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the loop works with. `stand_by` sees to the keeper: without one, no knob is written."""
+
+    roster: Callable[[], Sequence[RosterEntry]]
+    host: Host
+    policy: Policy
+    stand_by: Callable[[], bool]
+    witnesses: tuple[Witness, ...]
+    announcer: Announcer
+
+
+def control(parts: Parts, pace: Pace) -> Restored:
+    """Run periods until the pace ends; whatever happens, put every knob back."""
+    state = parts.policy.initial_state()
+    index = recorded_ns = 0
+    try:
+        before = _observe(parts)
+        _settle_garbage()
+        while pace.wait():
+            started_ns = time.monotonic_ns()
+            guarded = parts.stand_by()
+            after = _observe(parts)
+            if before is None or after is None:
+                before = after or before
+                continue
+            observed_ns = time.monotonic_ns()
+            period = between(index, before, after)
+            decision = parts.policy.decide(period, state)
+            planned = plan(period, decision)
+            decided_ns = time.monotonic_ns()
+            results = _apply(parts, planned.changes, guarded)
+            applied_ns = time.monotonic_ns()
+            stages = Stages(
+                observed_ns - started_ns, decided_ns - observed_ns, applied_ns - decided_ns, recorded_ns
+            )
+            entry = Entry(after.clock_ns, pace.late, period, decision, results, planned.violations, stages)
+            for witness in parts.witnesses:
+                witness.write(entry, state)
+            before, state, index = after, decision.state, index + 1
+            recorded_ns = time.monotonic_ns() - applied_ns
+    finally:
+        gc.unfreeze()
+        restored = parts.host.restore()
+    return restored
+
+
+def _observe(parts: Parts) -> Snapshot | None:
+    """What the host sees now; None, announced once, if it cannot say."""
+    try:
+        seen = parts.host.observe(parts.roster())
+    except OSError as error:
+        parts.announcer.state("observe", f"cannot observe: {error}: trying again every period")
+        return None
+    parts.announcer.state("observe", None, "observing again")
+    return seen
+
+
+def _apply(parts: Parts, changes: Sequence[Change], guarded: bool) -> tuple[Result, ...]:
+    """Apply, and announce when writing begins or ceases to fail as a whole."""
+    if not changes:
+        return ()
+    if guarded:
+        results = parts.host.apply(changes)
+    else:
+        results = tuple(Result(change, Outcome.REJECTED, "no keeper yet") for change in changes)
+    refused = {result.detail for result in results if result.outcome is Outcome.REJECTED}
+    whole = len(refused) == 1 and all(result.outcome is Outcome.REJECTED for result in results)
+    trouble = f"cannot write any knob: {refused.pop()}: trying again every period" if whole else None
+    parts.announcer.state("apply", trouble, "writing knobs again")
+    return results
+
+
+def _settle_garbage() -> None:
+    """What exists now stays: the collector need not look through it again (docs/overhead.md, "Garbage")."""
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,131 @@
+"""The file that the record goes to: bounded, turned over when full, and never a reason to stop."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from .log import Announcer
+from .model import PolicyState
+from .record import Encoder, Entry
+
+RETRY_NS = 10_000_000_000
+"""How long a record that could not be written rests before the next try."""
+
+FIRST_BYTES = b'{"dasec_record":'
+
+
+class NotARecord(Exception):
+    """The file to record to holds something else."""
+
+
+class RecordFile:
+    """Appends lines to a file. An existing record moves aside as FILE.1, as does one that is full."""
+
+    def __init__(
+        self,
+        path: Path,
+        policy: str,
+        parameters: object,
+        announcer: Announcer,
+        *,
+        max_bytes: int,
+        files: int,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._path, self._policy, self._parameters = path, policy, parameters
+        self._announcer = announcer
+        self._max_bytes, self._files = max_bytes, files
+        self._clock = clock
+        self._descriptor = -1
+        self._size = 0
+        self._bounded = True
+        self._encoder: Encoder | None = None
+        self._retry_ns = 0
+        refuse_foreign(path)
+        self._guarded(self._turn_over)
+
+    def write(self, entry: Entry, before: PolicyState) -> None:
+        """Add one period, decided from the state `before`. A full disk is announced, never raised."""
+        if self._descriptor < 0 and self._clock() < self._retry_ns:
+            return
+        self._guarded(lambda: self._append(entry, before))
+
+    def close(self) -> None:
+        """End the record."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except OSError as error:
+            self.close()
+            self._encoder = None
+            self._retry_ns = self._clock() + RETRY_NS
+            self._announcer.state(
+                "record",
+                f"record {self._path}: {error.strerror}: running on without a record,"
+                f" trying again every {RETRY_NS // 10**9} s",
+            )
+        else:
+            self._announcer.state("record", None, f"record {self._path}: writing again")
+
+    def _append(self, entry: Entry, before: PolicyState) -> None:
+        if self._descriptor < 0:
+            self._open()
+        elif self._bounded and self._size >= self._max_bytes:
+            self._turn_over()
+        header = b""
+        if self._encoder is None:
+            self._encoder, header = Encoder.begin(self._policy, self._parameters, before)
+        self._put(header + self._encoder.line(entry))
+
+    def _put(self, data: bytes) -> None:
+        """All of `data` or, as far as the file allows, none of it."""
+        written = os.write(self._descriptor, data)
+        if written != len(data):
+            if self._bounded:
+                os.ftruncate(self._descriptor, self._size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size += written
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(self._path, flags, 0o640)
+        status = os.fstat(self._descriptor)
+        self._bounded = stat.S_ISREG(status.st_mode)
+        self._size = status.st_size
+        self._encoder = None
+
+    def _turn_over(self) -> None:
+        """FILE becomes FILE.1, that FILE.2 and so on; the oldest goes."""
+        self.close()
+        if self._path.is_file() and self._path.stat().st_size:
+            for number in range(self._files - 1, 0, -1):
+                older = numbered(self._path, number - 1)
+                if older.exists():
+                    older.replace(numbered(self._path, number))
+            self._path.unlink(missing_ok=True)
+        self._open()
+
+
+def numbered(path: Path, number: int) -> Path:
+    """The name of the record that is `number` turns old."""
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise NotARecord rather than move somebody else's file aside."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(FIRST_BYTES)) if path.is_file() else b""
+    except OSError:
+        return
+    if head and head != FIRST_BYTES:
+        raise NotARecord(f"{path}: is not a DASEC record: give another file to record to")

@@ -1,0 +1,224 @@
+"""`dasec run`: puts the parts together, runs the loop, takes everything down in order."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import cpulist, log
+from .config import Config, WorkloadSection
+from .exits import ExitStatus, Refusal
+from .hosts.host import Capabilities, Host, Restored, RosterEntry
+from .hosts.mainline import Mainline, OnForeignWrite
+from .hosts.probe import probe
+from .hosts.rehearsal import Rehearsal
+from .log import LOGGER, Announcer
+from .loop import Parts, Witness, control
+from .model import Core, PolicyState
+from .pace import Pace
+from .policy import policy_named
+from .record import Entry
+from .recordfile import NotARecord, RecordFile
+from .safety.directory import JournalBusy
+from .safety.dryrun import NoJournal
+from .safety.journal import Journal
+from .safety.keeper import Keeper
+from .safety.restore import put_all_back
+from .status import StatusFile, Subject
+from .workloads.static import Selector, StaticWorkloads
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one `dasec run` was told."""
+
+    config: Config
+    dry_run: bool
+    periods: int | None
+    record: Path | None
+    directory: Path
+
+    @property
+    def touches_the_host(self) -> bool:
+        """Does it write to a kernel?"""
+        return not self.dry_run and self.config.host.backend != "fake"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The host, and what stands by it."""
+
+    host: Host
+    stand_by: Callable[[], bool]
+    notices: Callable[[], Sequence[str]]
+
+
+def serve(order: Order) -> None:
+    """Run until stopped. Raises Refusal where the host or its user must change something first."""
+    log.start()
+    announcer = Announcer()
+    with ExitStack() as stack:
+        stage = stack.enter_context(_guarded(order) if order.touches_the_host else _untouched(order))
+        workloads = StaticWorkloads([selector(one) for one in order.config.workload])
+        stack.callback(workloads.close)
+
+        def roster() -> Sequence[RosterEntry]:
+            found = workloads.discover(time.monotonic_ns())
+            for notice in found.notices:
+                announcer.note(notice)
+            return found.roster
+
+        parts = Parts(
+            roster=roster,
+            host=stage.host,
+            policy=policy_named(order.config.policy, order.config.parameters()),
+            stand_by=stage.stand_by,
+            witnesses=tuple(_witnesses(order, stage, announcer, stack)),
+            announcer=announcer,
+        )
+        _introduce(order, stage.host.capabilities)
+        with Pace(order.config.period_ms * 1_000_000, order.periods) as pace:
+            restored = control(parts, pace)
+        _conclude(restored)
+
+
+@contextmanager
+def _guarded(order: Order) -> Iterator[Stage]:
+    """The mainline host with journal and keeper; what a dead daemon left is put back first."""
+    try:
+        journal, notices = Journal.open(order.directory)
+    except JournalBusy as error:
+        raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
+    except OSError as error:
+        raise Refusal(ExitStatus.HOST, _no_directory(error, order.directory)) from error
+    with ExitStack() as stack:
+        stack.callback(journal.close)
+        for notice in notices:
+            LOGGER.warning("%s", notice)
+        left = put_all_back(journal)
+        if left.put_back:
+            LOGGER.warning("put back %d knobs that an earlier daemon had left", left.put_back)
+        try:
+            keeper = Keeper.start(order.directory)
+        except OSError as error:
+            raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
+        host = _mainline(order, journal)
+        yield Stage(host, keeper.ensure, host.notices)
+        keeper.dismiss()
+        host.close()
+
+
+@contextmanager
+def _untouched(order: Order) -> Iterator[Stage]:
+    """A host that is only looked at, or none at all."""
+    if order.config.host.backend == "fake":
+        yield Stage(Rehearsal(os.cpu_count() or 1, dry_run=order.dry_run), lambda: True, tuple)
+        return
+    host = _mainline(order, NoJournal())
+    yield Stage(host, lambda: True, host.notices)
+    host.close()
+
+
+def _mainline(order: Order, journal: Journal | NoJournal) -> Mainline:
+    settings = order.config.host
+    cpus = None if settings.cpus is None else frozenset(map(Core, cpulist.parse(settings.cpus)))
+    return Mainline(
+        journal,
+        probe(storm=False),
+        cpus=cpus,
+        own_groups=settings.own_cgroups,
+        on_foreign_write=OnForeignWrite(settings.on_foreign_write),
+        dry_run=order.dry_run,
+    )
+
+
+def selector(workload: WorkloadSection) -> Selector:
+    """A configured workload as discovery takes it."""
+    return Selector(
+        workload.name,
+        workload.share,
+        pids=workload.pids or (),
+        cgroup=workload.cgroup,
+        comm=workload.match.comm if workload.match else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HostNotices:
+    """Logs what the host has to say, each thing once."""
+
+    notices: Callable[[], Sequence[str]]
+
+    def write(self, entry: Entry, before: PolicyState) -> None:
+        """After each period."""
+        for notice in self.notices():
+            LOGGER.info("%s", notice)
+
+
+def _witnesses(order: Order, stage: Stage, announcer: Announcer, stack: ExitStack) -> Iterator[Witness]:
+    yield HostNotices(stage.notices)
+    settings = order.config
+    if order.record is not None:
+        try:
+            record = RecordFile(
+                order.record,
+                settings.policy,
+                settings.parameters(),
+                announcer,
+                max_bytes=settings.record.max_mib << 20,
+                files=settings.record.files,
+            )
+        except NotARecord as error:
+            raise Refusal(ExitStatus.USAGE, str(error)) from error
+        stack.callback(record.close)
+        yield record
+    if order.touches_the_host:
+        subject = Subject(settings.policy, settings.period_ms, order.dry_run, stage.host.capabilities)
+        status = StatusFile(order.directory, subject, announcer)
+        stack.callback(status.remove)
+        yield status
+
+
+def _introduce(order: Order, capabilities: Capabilities) -> None:
+    """What runs, and what this host lacks for it."""
+    dry = " (dry run: no knob is written)" if order.dry_run else ""
+    LOGGER.info(
+        "policy %s on %s%s, every %d ms",
+        order.config.policy,
+        capabilities.backend,
+        dry,
+        order.config.period_ms,
+    )
+    for name, works, note in (
+        ("weight", capabilities.weight, capabilities.weight_note),
+        ("rescheduling latency", capabilities.rescheduling_latency, capabilities.rescheduling_latency_note),
+        ("affinity", capabilities.affinity, capabilities.affinity_note),
+    ):
+        if not works:
+            LOGGER.warning("this host has no knob for %s: %s", name, note)
+    for warning in capabilities.warnings:
+        LOGGER.warning("%s", warning)
+
+
+def _conclude(restored: Restored) -> None:
+    for line in restored.left_alone:
+        LOGGER.warning("left alone: %s", line)
+    LOGGER.info("stopped: %d knobs put back", restored.put_back)
+    if restored.failed:
+        raise Refusal(
+            ExitStatus.FAILED, *(f"not put back: {line}: run `dasec restore`" for line in restored.failed)
+        )
+
+
+def _no_directory(error: OSError, directory: Path) -> str:
+    """Why there can be no journal, and what still works."""
+    if error.filename is None and error.strerror:
+        return error.strerror
+    return (
+        f"{directory}: {error.strerror}: run as root, or name another directory with --directory;"
+        " `--dry-run` needs neither"
+    )

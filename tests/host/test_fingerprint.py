@@ -1,0 +1,72 @@
+"""The fingerprint sees everything that DASEC may change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.linux import cgroupfs, knob, procfs
+from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.model import VcpuId
+from dasec.safety.fingerprint import differences, fingerprint
+
+pytestmark = pytest.mark.host
+
+
+@pytest.fixture
+def patient() -> Iterator[VcpuId]:
+    process = subprocess.Popen(["sleep", "600"])
+    yield VcpuId(process.pid, process.pid, procfs.read_stat(process.pid, process.pid).start_ticks)
+    process.kill()
+    process.wait()
+
+
+def test_it_sees_slice_mask_and_nice_of_a_thread(patient: VcpuId) -> None:
+    before = fingerprint([patient.pid])
+    knob.write(KnobRef(patient, NativeKnob.SLICE), 5_000_000)
+    knob.write(KnobRef(patient, NativeKnob.AFFINITY), (0,))
+    os.setpriority(os.PRIO_PROCESS, patient.tid, 15)
+    found = differences(before, fingerprint([patient.pid]))
+    assert [line.split(": ")[1] for line in found] == ["slice_ns", "nice", "affinity"]
+
+
+def test_it_sees_a_new_group_its_weight_and_who_moved_there(patient: VcpuId) -> None:
+    hierarchy = cgroupfs.find_hierarchy()
+    group = Path(hierarchy.directory(f"/fingerprint-{os.getpid()}"))
+    before = fingerprint([patient.pid])
+    group.mkdir()
+    try:
+        made = fingerprint([patient.pid])
+        assert f"group {group}: is new" in differences(before, made)
+        hierarchy.move(patient.tid, f"/{group.name}")
+        cgroupfs.write_weight(hierarchy.weight_file(f"/{group.name}"), 2000)
+        found = "\n".join(differences(made, fingerprint([patient.pid])))
+        assert f"is /{group.name}" in found
+        assert f"group {group}: weight was" in found
+    finally:
+        hierarchy.move(patient.tid, str(before.threads[patient]["cgroup"]))
+        group.rmdir()
+    assert not [line for line in differences(before, fingerprint([patient.pid])) if "thread" in line]
+
+
+def test_threads_that_come_or_go_are_no_difference(patient: VcpuId) -> None:
+    before = fingerprint([patient.pid])
+    other = subprocess.Popen(["sleep", "600"])
+    try:
+        assert not [
+            one for one in differences(before, fingerprint([patient.pid, other.pid])) if "thread" in one
+        ]
+        assert not [one for one in differences(before, fingerprint([other.pid])) if "thread" in one]
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_it_covers_every_process_but_the_kernels_own() -> None:
+    pids = {vcpu.pid for vcpu in fingerprint().threads}
+    assert {1, os.getpid()} <= pids
+    assert 2 not in pids

@@ -1,0 +1,228 @@
+"""`dasec run` on this kernel, as root and as nobody: recorded, replayed, and everything put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dasec.exits import ExitStatus
+from dasec.linux import affinity, schedattr
+from dasec.load import find_tool
+
+from ..unit.service.command import NOBODY, as_nobody, configuration, dasec, wait_for
+
+pytestmark = pytest.mark.host
+
+BUSY = "period_ms = 20\n[host]\nown_cgroups = true\n"
+
+
+@pytest.fixture
+def busy() -> Iterator[list[int]]:
+    """The tids of a process whose threads burn now and then; its pid is the first."""
+    command = [str(find_tool()), "threads", "--threads", "7", "--burst-us", "300", "--rate", "100"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        yield [ready["pid"], *ready["tids"]]
+        process.terminate()
+        process.communicate()
+
+
+@contextmanager
+def daemon(tmp_path: Path, config: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A running daemon that has reported at least once; ended by the test."""
+    state = tmp_path / "state"
+    command = [
+        sys.executable,
+        "-m",
+        "dasec",
+        "run",
+        "--config",
+        str(config),
+        "--directory",
+        str(state),
+        *options,
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_for(lambda: (state / "status.json").exists() or process.poll() is not None)
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def knobs(tids: list[int]) -> list[tuple[int, tuple[int, ...], bytes]]:
+    """Slice, mask and cgroup of each thread as the kernel has them."""
+    return [
+        (schedattr.get(tid).slice_ns, affinity.get(tid), Path(f"/proc/{tid}/cgroup").read_bytes())
+        for tid in tids
+    ]
+
+
+def test_fifty_periods_are_recorded_replay_and_leave_no_trace(tmp_path: Path, busy: list[int]) -> None:
+    before = knobs(busy)
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    record, state = tmp_path / "r", tmp_path / "state"
+    ran = dasec("run", "--config", config, "--periods", "50", "--record", record, "--directory", state)
+    assert ran.status == ExitStatus.DONE, ran.errors
+    assert knobs(busy) == before
+    applied = [line for line in record.read_text().splitlines() if '"applied"' in line]
+    assert applied, "nothing was decided in 50 periods of a busy process"
+    replayed = dasec("replay", record)
+    assert (replayed.status, replayed.errors) == (ExitStatus.DONE, [])
+    assert dasec("verify", "--directory", state).status == ExitStatus.DONE
+
+    content = record.read_bytes()
+    at = content.index(b'"reasons":[[') + len(b'"reasons":[[')
+    record.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    assert dasec("replay", record).status == ExitStatus.FAILED
+
+
+def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, busy: list[int]) -> None:
+    before = knobs(busy)
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    with daemon(tmp_path, config) as process:
+        shown = json.loads(dasec("status", "--json", "--directory", tmp_path / "state").out)
+        assert shown["running"]
+        assert shown["pid"] == process.pid
+        assert shown["workloads"] == [{"name": "a", "vcpus": 8, "share": shown["workloads"][0]["share"]}]
+        assert shown["knobs_held"]["rescheduling_latency"] > 0
+        assert shown["changes_by_rule"]
+        assert "policy dasec on mainline" in dasec("status", "--directory", tmp_path / "state").out
+        assert knobs(busy) != before
+        second = dasec("run", "--config", config, "--periods", "1", "--directory", tmp_path / "state")
+        assert (second.status, len(second.errors)) == (ExitStatus.HOST, 1)
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == ExitStatus.DONE, errors
+    assert knobs(busy) == before
+    assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED
+
+
+def test_a_killed_daemon_is_cleaned_up_after_and_its_record_replays(tmp_path: Path, busy: list[int]) -> None:
+    before = knobs(busy)
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    with daemon(tmp_path, config, "--record", str(tmp_path / "r")) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    wait_for(lambda: knobs(busy) == before)
+    told = dasec("status", "--directory", tmp_path / "state")
+    assert (told.status, len(told.errors)) == (ExitStatus.FAILED, 1)
+    assert dasec("replay", tmp_path / "r").status == ExitStatus.DONE
+
+
+def test_a_dry_run_changes_nothing(tmp_path: Path, busy: list[int]) -> None:
+    before = knobs(busy)
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    record = tmp_path / "r"
+    ran = dasec("run", "--config", config, "--dry-run", "--periods", "20", "--record", record)
+    assert ran.status == ExitStatus.DONE, ran.errors
+    assert knobs(busy) == before
+    assert '"dry_run"' in record.read_text()
+    assert '"applied"' not in record.read_text()
+    assert dasec("replay", record).status == ExitStatus.DONE
+
+
+def test_without_root_run_is_one_line_that_says_what_still_works(tmp_path: Path, open_folder: Path) -> None:
+    config = configuration(open_folder, BUSY)
+    answer = dasec("run", "--config", config, "--directory", "/run/dasec-of-nobody", before=as_nobody())
+    assert answer.status == ExitStatus.HOST
+    assert len(answer.errors) == 1
+    assert "--dry-run" in answer.errors[0]
+
+
+def test_without_root_a_dry_run_works_on_ones_own_processes(open_folder: Path) -> None:
+    with subprocess.Popen([*as_nobody(), "sleep", "60"]) as sleeper:
+        config = configuration(open_folder, "period_ms = 20\n", f"pids = [{sleeper.pid}]")
+        answer = dasec(
+            *("run", "--dry-run", "--config", config, "--periods", "5", "--record", open_folder / "r"),
+            before=as_nobody(),
+        )
+        sleeper.kill()
+    assert answer.status == ExitStatus.DONE, answer.errors
+    assert "Traceback" not in "".join(answer.errors)
+    assert dasec("replay", open_folder / "r").status == ExitStatus.DONE
+
+
+def test_without_root_probe_says_what_works(open_folder: Path) -> None:
+    answer = dasec("probe", before=as_nobody())
+    assert "Traceback" not in "".join(answer.errors)
+    assert answer.status in (ExitStatus.DONE, ExitStatus.HOST)
+    assert "rescheduling latency" in answer.out
+
+
+def test_a_full_file_system_under_the_record_is_one_line_and_the_daemon_runs_on(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    inside = f'mount -t tmpfs -o size=16k none {disk} && exec "$@"'
+    answer = dasec(
+        *(
+            "run",
+            "--config",
+            config,
+            "--periods",
+            "80",
+            "--record",
+            disk / "r",
+            "--directory",
+            tmp_path / "state",
+        ),
+        before=("unshare", "--mount", "sh", "-c", inside, "sh"),
+    )
+    assert answer.status == ExitStatus.DONE, answer.errors
+    told = [line for line in answer.errors if "No space left on device" in line]
+    assert len(told) == 1
+    assert "running on without a record" in told[0]
+
+
+def test_a_full_file_system_under_the_journal_writes_no_knob_and_says_so_once(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    disk = tmp_path / "state"
+    disk.mkdir()
+    fill = f"dd if=/dev/zero of={disk}/fill bs=4k 2>/dev/null; "
+    inside = f'mount -t tmpfs -o size=64k none {disk} && {{ {fill} exec "$@"; }}'
+    answer = dasec(
+        *("run", "--config", config, "--periods", "30", "--record", tmp_path / "r", "--directory", disk),
+        before=("unshare", "--mount", "sh", "-c", inside, "sh"),
+    )
+    assert answer.status == ExitStatus.DONE, answer.errors
+    assert len([line for line in answer.errors if "cannot write any knob" in line]) == 1
+    assert '"applied"' not in (tmp_path / "r").read_text()
+
+
+def test_the_overhead_of_a_few_vcpus_can_be_measured() -> None:
+    answer = dasec("bench", "overhead", "--vcpus", "16", "--periods", "25", "--json")
+    assert answer.status == ExitStatus.DONE, answer.errors
+    result = json.loads(answer.out)
+    assert result["vcpus"] == 16
+    assert result["periods"] >= 20
+    assert 0 < result["cpu_percent_of_one_core"] < 100
+    assert 0 < result["period_mean_ms"] <= result["period_p99_ms"]
+    assert 0 < result["active_fraction"] <= 1
+    assert 10 < result["rss_mib"] < 200
+
+
+@pytest.fixture
+def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder that nobody can enter and write to; those of pytest are root's own."""
+    folder = Path("/tmp") / f"dasec-test-{os.getpid()}"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()

@@ -1,0 +1,215 @@
+"""A configuration is good, or everything that is wrong with it is said at once, each with its place."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from dasec.config import Config, ConfigError, check, load
+from dasec.policy import Parameters
+
+WORKLOAD = '[[workload]]\nname = "a"\npids = [1]\n'
+
+
+def said(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        check(tomllib.loads(text), "c.toml")
+    return caught.value.lines
+
+
+def test_the_least_configuration_has_the_papers_defaults() -> None:
+    config = check(tomllib.loads(WORKLOAD), "c.toml")
+    assert (config.period_ms, config.policy, config.dry_run) == (80, "dasec", False)
+    assert config.parameters() == Parameters()
+
+
+def test_every_key_can_be_given() -> None:
+    config = check(
+        tomllib.loads(
+            """
+            period_ms = 40
+            policy = "static"
+            dry_run = true
+            [host]
+            backend = "fake"
+            cpus = "0-3,8"
+            own_cgroups = true
+            on_foreign_write = "reapply"
+            [record]
+            max_mib = 1
+            files = 1
+            [tsa]
+            enabled = false
+            step_percent = 5
+            weight_span = 4
+            tick_us = 1000
+            [rla]
+            floor_us = 1000
+            ceiling_us = 5000
+            start_us = 2000
+            respect_burst = false
+            [rcr]
+            enabled = false
+            conflict_ratio = 3
+            across_nodes = true
+            [[workload]]
+            name = "a"
+            share = 512
+            match = { comm = "memcached" }
+            [[workload]]
+            name = "b"
+            cgroup = "/machine.slice/b.scope"
+            """
+        ),
+        "c.toml",
+    )
+    parameters = config.parameters()
+    assert parameters.tsa.tick_ns == 1_000_000
+    assert parameters.rla.start_ns == 2_000_000
+    assert parameters.rcr.across_nodes
+    assert [workload.name for workload in config.workload] == ["a", "b"]
+
+
+def test_what_was_read_cannot_be_changed() -> None:
+    config = check(tomllib.loads(WORKLOAD), "c.toml")
+    with pytest.raises(ValidationError):
+        setattr(config, "period_ms", 10)  # noqa: B010  # mypy refuses the plain form, which is the point
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("perod_ms = 80\n" + WORKLOAD, "perod_ms: unknown key: did you mean `period_ms`?"),
+        (WORKLOAD + "shares = 3\n", "workload[0].shares: unknown key: did you mean `share`?"),
+        ("[host]\ncpu = '0'\n" + WORKLOAD, "host.cpu: unknown key: did you mean `cpus`?"),
+        (
+            "[host]\nxyzzy = 1\n" + WORKLOAD,
+            "host.xyzzy: unknown key: known here: backend, cpus, on_foreign_write, own_cgroups",
+        ),
+        (
+            "[[workload]]\nname = 'a'\nmatch = { com = 'x' }\n",
+            "workload[0].match.com: unknown key: did you mean `comm`?",
+        ),
+        ("period_ms = 5\n" + WORKLOAD, "period_ms: is 5, which is wrong: "),
+        ("period_ms = '80'\n" + WORKLOAD, 'period_ms: is "80", which is wrong: '),
+        ("period_ms = true\n" + WORKLOAD, "period_ms: is true, which is wrong: "),
+        ("period_ms = 80.5\n" + WORKLOAD, "period_ms: is 80.5, which is wrong: "),
+        ("dry_run = 1\n" + WORKLOAD, "dry_run: is 1, which is wrong: "),
+        (
+            "policy = 'dasek'\n" + WORKLOAD,
+            "policy: no policy named 'dasek' in this build: did you mean `dasec`?",
+        ),
+        (
+            "policy = 'parties'\n" + WORKLOAD,
+            "policy: no policy named 'parties' in this build: known here: dasec, none, static",
+        ),
+        ("[host]\nbackend = 'patched_cfs'\n" + WORKLOAD, 'host.backend: is "patched_cfs", which is wrong: '),
+        ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),
+        ("[host]\ncpus = ''\n" + WORKLOAD, "host.cpus: names no CPU: give a list of CPUs"),
+        ("[host]\ncpus = '3-1'\n" + WORKLOAD, "host.cpus: '3-1' is not a range of CPUs: give a list"),
+        ("[host]\ncpus = '0-99999999'\n" + WORKLOAD, "host.cpus: '0-99999999' is not a range of CPUs"),
+        ("host = 3\n" + WORKLOAD, "host: is 3, which is wrong: "),
+        ("[tsa]\nweight_span = 9\n" + WORKLOAD, "tsa.weight_span: is 9, which is wrong: "),
+        ("[rla]\nfloor_us = 9000\n" + WORKLOAD, "rla: start_us 4000 is not between floor_us 9000"),
+        ("[rcr]\nmin_gain_percent = 101\n" + WORKLOAD, "rcr.min_gain_percent: is 101, which is wrong: "),
+        ("[guard]\n" + WORKLOAD, "guard: not available: this build has no guard yet: remove the table"),
+        ("", "workload: is missing: give at least one [[workload]]"),
+        ("workload = []\n", "workload: is [], which is wrong: "),
+        ("workload = 'all'\n", 'workload: is "all", which is wrong: '),
+        ("[[workload]]\npids = [1]\n", "workload[0].name: is missing: give a name"),
+        ("[[workload]]\nname = ''\npids = [1]\n", 'workload[0].name: is "", which is wrong: '),
+        (
+            "[[workload]]\nname = 'a'\n",
+            "workload[0]: selects nothing: give one of `pids`, `cgroup` or `match`",
+        ),
+        (WORKLOAD + "cgroup = '/x'\n", "workload[0]: has 2 selectors: pids, cgroup: keep one of them"),
+        (WORKLOAD + "share = 1\n", "workload[0].share: is 1, which is wrong: "),
+        (WORKLOAD + WORKLOAD, "workload[0].name: 'a' is taken more than once: give another name"),
+        ("[[workload]]\nname = 'a'\npids = []\n", "workload[0].pids: is [], which is wrong: "),
+        ("[[workload]]\nname = 'a'\npids = [0]\n", "workload[0].pids[0]: is 0, which is wrong: "),
+        ("[[workload]]\nname = 'a'\npids = ['1']\n", 'workload[0].pids[0]: is "1", which is wrong: '),
+        ("[[workload]]\nname = 'a'\ncgroup = 'x'\n", "workload[0].cgroup: 'x' is not a path from the "),
+        ("[[workload]]\nname = 'a'\ncgroup = '/a/../b'\n", "workload[0].cgroup: '/a/../b' is not a path "),
+        (
+            "[[workload]]\nname = 'a'\nmatch = { comm = 'longer-than-the-kernel-keeps' }\n",
+            'workload[0].match.comm: is "longer-than-the-kernel-keeps", which is wrong: ',
+        ),
+        (
+            "[[workload]]\nname = 'a'\nlibvirt = 'vm1'\n",
+            "workload[0].libvirt: this build has no libvirt discovery yet: select the domain's processes",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place_and_how_to_mend_it(text: str, line: str) -> None:
+    lines = said(text)
+    assert any(each.startswith(f"c.toml: {line}") for each in lines), lines
+    assert not any("\n" in each for each in lines)
+
+
+def test_all_mistakes_are_said_at_once() -> None:
+    lines = said(
+        """
+        period_ms = 1
+        polici = "none"
+        [host]
+        cpus = "x"
+        [guard]
+        [[workload]]
+        name = "a"
+        share = 0
+        pids = [1]
+        cgroup = "/x"
+        [[workload]]
+        name = "a"
+        """
+    )
+    places = [line.split(": ")[1] for line in lines]
+    assert sorted(places) == sorted(
+        [
+            "guard",
+            "period_ms",
+            "polici",
+            "host.cpus",
+            "workload[0]",
+            "workload[0].name",
+            "workload[0].share",
+            "workload[1]",
+            "workload[1].name",
+        ]
+    )
+
+
+def test_a_number_out_of_range_comes_with_the_range() -> None:
+    (line,) = said(WORKLOAD + "share = 1\n")
+    assert line.endswith("give an integer from 2 to 262144")
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"period_ms = \n", "not TOML: Invalid value (at line 1, column 13): mend that line"),
+        (b"a = 1\na = 2\n", "not TOML: Cannot overwrite a value (at line 2, column 6)"),
+        (b"name = '\xff'\n", "byte 8 is not UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, content: bytes, part: str) -> None:
+    path = tmp_path / "c.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert len(caught.value.lines) == 1
+    assert f"{path}: {part}" in caught.value.lines[0]
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file or directory: give a readable file"):
+        load(tmp_path / "none.toml")
+
+
+def test_a_good_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(WORKLOAD)
+    assert isinstance(load(path), Config)

@@ -1,0 +1,203 @@
+"""The loop observes, decides, applies and tells; no trouble of a host stops it; its end puts all back."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
+from dasec.hosts.host import RosterEntry
+from dasec.log import Announcer
+from dasec.loop import Parts, control
+from dasec.model import Change, Decision, Outcome, Period, PolicyState, Result, Snapshot, ThreadState, VcpuId
+from dasec.policy import Dasec, Policy
+from dasec.record import Entry
+
+PERIOD_NS = 80_000_000
+HUNGRY = Stretch(60_000_000, 20_000_000, 9, ThreadState.READY)
+
+
+@dataclass
+class Hours:
+    """A pace without a clock: each wait lets the fake kernel's time pass."""
+
+    host: FakeHost
+    left: int
+    late: int = 0
+    behaviour: list[tuple[VcpuId, Stretch]] = field(default_factory=list)
+
+    def wait(self) -> bool:
+        self.left -= 1
+        self.host.advance(PERIOD_NS, self.behaviour)
+        return self.left >= 0
+
+
+@dataclass
+class Listener:
+    """Keeps what it is told."""
+
+    heard: list[tuple[Entry, PolicyState]] = field(default_factory=list)
+
+    def write(self, entry: Entry, before: PolicyState) -> None:
+        self.heard.append((entry, before))
+
+
+class Moody(FakeHost):
+    """Fails to observe, or refuses to write, in the turns that it is told."""
+
+    blind: Sequence[int] = ()
+    full: Sequence[int] = ()
+    turn_number = 0
+
+    def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
+        self.turn_number += 1
+        if self.turn_number in self.blind:
+            raise OSError(24, "Too many open files")
+        return super().observe(roster)
+
+    def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
+        if self.turn_number in self.full:
+            return tuple(Result(one, Outcome.REJECTED, "nothing written: disk full") for one in changes)
+        return super().apply(changes)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A policy with a bug."""
+
+    name: str = "broken"
+
+    def initial_state(self) -> PolicyState:
+        return PolicyState()
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        if period.index == 2:
+            raise ZeroDivisionError("a bug")
+        return Dasec().decide(period, Dasec().initial_state())
+
+
+class Scene:
+    """Four vCPUs of two workloads, the first one hungry."""
+
+    def __init__(self, periods: int) -> None:
+        self.host = Moody(2)
+        self.vcpus = [self.host.spawn(pid, tid) for pid, tid in ((1, 1), (1, 2), (3, 3), (3, 4))]
+        self.roster = [RosterEntry("a", 1024, ((1, 1), (1, 2))), RosterEntry("b", 1024, ((3, 3), (3, 4)))]
+        self.hours = Hours(self.host, periods, behaviour=[(self.vcpus[0], HUNGRY)])
+        self.listener = Listener()
+        self.keeper_lives = True
+
+    def run(self, policy: Policy | None = None) -> None:
+        parts = Parts(
+            lambda: self.roster,
+            self.host,
+            policy or Dasec(),
+            lambda: self.keeper_lives,
+            (self.listener,),
+            Announcer(),
+        )
+        control(parts, self.hours)
+
+    def outcomes(self) -> set[Outcome]:
+        return {result.outcome for entry, _ in self.listener.heard for result in entry.results}
+
+
+@pytest.fixture(autouse=True)
+def _log_is_seen(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger("dasec"), "propagate", True)
+    caplog.set_level(logging.INFO, "dasec")
+
+
+def test_every_period_is_told_with_the_state_it_was_decided_from() -> None:
+    scene = Scene(5)
+    scene.run()
+    entries = [entry for entry, _ in scene.listener.heard]
+    assert [entry.period.index for entry in entries] == [0, 1, 2, 3, 4]
+    states = [before for _, before in scene.listener.heard]
+    assert states[0] == Dasec().initial_state()
+    assert states[1:] == [entry.decision.state for entry in entries[:-1]]
+
+
+def test_the_loop_writes_knobs_and_its_end_puts_them_back() -> None:
+    scene = Scene(5)
+    scene.run()
+    assert scene.host.writes
+    assert all(scene.host.knobs_of(vcpu)[:2] == (1024, DEFAULT_SLICE_NS) for vcpu in scene.vcpus)
+
+
+def test_a_period_is_as_long_as_the_time_that_passed() -> None:
+    scene = Scene(3)
+    scene.run()
+    assert {entry.period.length_ns for entry, _ in scene.listener.heard} == {PERIOD_NS}
+
+
+def test_a_host_that_cannot_observe_costs_a_period_and_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(8)
+    scene.host.blind = (3, 4, 5)
+    scene.run()
+    assert [entry.period.index for entry, _ in scene.listener.heard] == [0, 1, 2, 3, 4]
+    assert scene.listener.heard[1][0].period.length_ns == 4 * PERIOD_NS
+    assert caplog.messages == [
+        "cannot observe: [Errno 24] Too many open files: trying again every period",
+        "observing again",
+    ]
+
+
+def test_a_host_that_is_blind_from_the_start_is_waited_for() -> None:
+    scene = Scene(4)
+    scene.host.blind = (1, 2)
+    scene.run()
+    assert len(scene.listener.heard) == 2
+
+
+def test_a_full_journal_is_one_line_and_the_decisions_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(8)
+    scene.host.full = (2, 3, 4)
+    scene.run()
+    assert len(scene.listener.heard) == 8
+    assert scene.outcomes() == {Outcome.REJECTED, Outcome.APPLIED}
+    assert caplog.messages == [
+        "cannot write any knob: nothing written: disk full: trying again every period",
+        "writing knobs again",
+    ]
+
+
+def test_nothing_is_written_while_no_keeper_lives(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(4)
+    scene.keeper_lives = False
+    scene.run()
+    assert scene.host.writes == []
+    assert caplog.messages == ["cannot write any knob: no keeper yet: trying again every period"]
+
+
+def test_a_thread_that_ends_costs_nobody_else_anything() -> None:
+    scene = Scene(6)
+    scene.host.end(scene.vcpus[3])
+    scene.run()
+    assert len(scene.listener.heard) == 6
+    assert Outcome.VANISHED not in scene.outcomes()
+
+
+def test_a_bug_in_a_policy_comes_out_after_everything_was_put_back() -> None:
+    scene = Scene(6)
+    with pytest.raises(ZeroDivisionError):
+        scene.run(Broken())
+    assert scene.host.writes
+    assert all(scene.host.knobs_of(vcpu)[:2] == (1024, DEFAULT_SLICE_NS) for vcpu in scene.vcpus)
+
+
+def test_the_garbage_collector_is_as_before_afterwards() -> None:
+    Scene(2).run()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def test_late_periods_are_told() -> None:
+    scene = Scene(2)
+    scene.hours.late = 7
+    scene.run()
+    assert {entry.late_periods for entry, _ in scene.listener.heard} == {7}

@@ -1,0 +1,55 @@
+"""Deadlines never queue, and signals are seen only between periods."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dasec.pace import Pace, next_deadline
+
+PERIOD_NS = 80_000_000
+
+
+def test_a_period_in_time_skips_nothing() -> None:
+    assert next_deadline(1000, 1079, 80) == (1080, 0)
+
+
+def test_a_period_that_took_two_and_a_half_skips_two() -> None:
+    assert next_deadline(0, 200, 80) == (240, 2)
+
+
+@given(st.integers(0, 10**12), st.integers(0, 10**12), st.integers(1, 10**9))
+def test_the_next_deadline_is_in_the_series_and_at_most_one_period_ahead(
+    deadline_ns: int, took_ns: int, period_ns: int
+) -> None:
+    now_ns = deadline_ns + took_ns
+    following_ns, skipped = next_deadline(deadline_ns, now_ns, period_ns)
+    assert following_ns - deadline_ns == (skipped + 1) * period_ns
+    assert now_ns < following_ns <= now_ns + period_ns
+
+
+def test_a_clock_that_reads_early_skips_nothing() -> None:
+    assert next_deadline(1000, 990, 80) == (1080, 0)
+
+
+def test_the_limit_ends_the_series() -> None:
+    with Pace(1_000_000, limit=3) as pace:
+        assert [pace.wait() for _ in range(4)] == [True, True, True, False]
+
+
+def test_a_stop_signal_ends_the_wait_at_once_and_not_before() -> None:
+    with Pace(60_000_000_000) as pace:
+        before_ns = time.monotonic_ns()
+        signal.raise_signal(signal.SIGTERM)
+        assert not pace.wait()
+        assert time.monotonic_ns() - before_ns < 30_000_000_000
+
+
+def test_the_signal_mask_is_as_before_afterwards() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with Pace(PERIOD_NS):
+        assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before

@@ -1,0 +1,114 @@
+"""A record gives back what was put in, and nothing changed in it goes unseen."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import to_json
+
+from dasec.model import IDLE
+from dasec.record import (
+    SCHEMA,
+    Decoder,
+    Encoder,
+    Entry,
+    decision_row,
+    result_row,
+    seal,
+    unseal,
+)
+
+from .periods import STATE, histories
+
+
+def written(entries: list[Entry]) -> list[bytes]:
+    encoder, header = Encoder.begin("none", {}, STATE)
+    return [header, *(encoder.line(entry) for entry in entries)]
+
+
+def bodies(lines: list[bytes]) -> list[bytes]:
+    found, chain = [], 0
+    for line in lines:
+        opened = unseal(line[:-1], chain)
+        assert opened is not None
+        body, chain = opened
+        found.append(body)
+    return found
+
+
+@given(histories())
+def test_every_period_is_rebuilt_exactly(entries: list[Entry]) -> None:
+    decoder = Decoder()
+    for entry, body in zip(entries, bodies(written(entries))[1:], strict=True):
+        period, _ = decoder.period(body)
+        assert period == entry.period
+
+
+@given(histories())
+def test_usage_comes_back_in_the_order_of_the_workloads(entries: list[Entry]) -> None:
+    decoder = Decoder()
+    for entry, body in zip(entries, bodies(written(entries))[1:], strict=True):
+        period, _ = decoder.period(body)
+        assert list(period.usage) == list(entry.period.usage)
+        assert list(period.knobs) == list(entry.period.knobs)
+
+
+@given(histories())
+def test_decision_and_results_are_the_same_bytes_when_made_again(entries: list[Entry]) -> None:
+    decoder = Decoder()
+    before = STATE
+    for entry, body in zip(entries, bodies(written(entries))[1:], strict=True):
+        _, line = decoder.period(body)
+        assert to_json(line["decision"]) == to_json(decision_row(entry.decision, decoder.layout, before))
+        made = [result_row(result, decoder.layout) for result in entry.results]
+        assert to_json(line.get("results", [])) == to_json(made)
+        before = entry.decision.state
+
+
+@given(histories(), st.randoms(use_true_random=False))
+def test_any_changed_byte_breaks_the_seal(entries: list[Entry], chance: random.Random) -> None:
+    lines = written(entries)
+    line = chance.choice(lines)
+    at = chance.randrange(len(line) - 1)
+    changed = line[:at] + bytes([line[at] ^ 1 << chance.randrange(8)]) + line[at + 1 :]
+    number, chain = lines.index(line), 0
+    for earlier in lines[:number]:
+        opened = unseal(earlier[:-1], chain)
+        assert opened is not None
+        chain = opened[1]
+    assert unseal(changed[:-1], chain) is None
+
+
+@given(st.binary(min_size=2), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_a_line_unseals_only_after_the_line_that_came_before_it(body: bytes, chain: int, other: int) -> None:
+    body = body[:-1] + b"}"
+    line, _ = seal(body, chain)
+    assert unseal(line[:-1], chain) == (body, seal(body, chain)[1])
+    assert (unseal(line[:-1], other) is None) == (other != chain)
+
+
+@given(histories())
+def test_a_second_line_says_only_what_changed(entries: list[Entry]) -> None:
+    entry = entries[0]
+    _, _, again = bodies(written([entry, entry]))
+    line = json.loads(again)
+    assert not {"topology", "workloads", "knobs", "cores"} & line.keys()
+
+
+@given(histories())
+def test_sleepers_take_no_room(entries: list[Entry]) -> None:
+    for entry, body in zip(entries, bodies(written(entries))[1:], strict=True):
+        awake = [usage for usage in entry.period.usage.values() if usage is not IDLE]
+        assert len(json.loads(body)["usage"]) == len(awake)
+
+
+def test_the_header_names_schema_policy_parameters_and_state() -> None:
+    _, header = Encoder.begin("dasec", {"step": 0.9}, STATE)
+    told = json.loads(header)
+    assert told.pop("crc")
+    assert told == {"dasec_record": SCHEMA, "policy": "dasec", "parameters": {"step": 0.9}, "state": {}}
+    assert os.linesep.encode() not in header[:-1]

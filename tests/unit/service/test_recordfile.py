@@ -1,0 +1,119 @@
+"""The record's file is bounded, and no trouble with it stops the daemon."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from dasec.log import Announcer
+from dasec.model import Decision, Period, Topology
+from dasec.record import Entry, Stages
+from dasec.recordfile import RETRY_NS, NotARecord, RecordFile
+
+from .periods import STATE
+
+
+class Clock:
+    """Stands still until told otherwise."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+def entry(index: int) -> Entry:
+    period = Period(index, 80_000_000, Topology((), {}), (), {}, {}, {})
+    return Entry(index, 0, period, Decision({}, (), STATE), (), (), Stages())
+
+
+def record(path: Path, clock: Clock | None = None, max_bytes: int = 10**6, files: int = 3) -> RecordFile:
+    return RecordFile(path, "none", {}, Announcer(), max_bytes=max_bytes, files=files, clock=clock or Clock())
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
+@pytest.fixture(autouse=True)
+def _log_is_seen(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger("dasec"), "propagate", True)
+    caplog.set_level(logging.INFO, "dasec")
+
+
+def test_a_record_is_a_header_and_a_line_a_period(tmp_path: Path) -> None:
+    file = record(tmp_path / "r")
+    for index in range(3):
+        file.write(entry(index), STATE)
+    file.close()
+    assert len(lines(tmp_path / "r")) == 4
+
+
+def test_a_full_file_moves_aside_and_the_oldest_goes(tmp_path: Path) -> None:
+    file = record(tmp_path / "r", max_bytes=400, files=3)
+    for index in range(40):
+        file.write(entry(index), STATE)
+    file.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r", "r.1", "r.2"]
+    assert all(lines(path)[0].startswith(b'{"dasec_record"') for path in tmp_path.iterdir())
+    assert all(path.stat().st_size < 800 for path in tmp_path.iterdir())
+
+
+def test_with_one_file_to_keep_the_full_one_is_replaced(tmp_path: Path) -> None:
+    file = record(tmp_path / "r", max_bytes=400, files=1)
+    for index in range(40):
+        file.write(entry(index), STATE)
+    file.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_an_earlier_record_is_kept_aside(tmp_path: Path) -> None:
+    for _ in range(2):
+        file = record(tmp_path / "r")
+        file.write(entry(0), STATE)
+        file.close()
+    assert lines(tmp_path / "r") == lines(tmp_path / "r.1")
+
+
+def test_somebody_elses_file_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_text("root:x:0:0\n")
+    with pytest.raises(NotARecord, match="not a DASEC record: give another"):
+        record(tmp_path / "passwd")
+    assert (tmp_path / "passwd").read_text() == "root:x:0:0\n"
+
+
+def test_a_full_disk_is_one_line_in_the_log_however_long_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    file = record(Path("/dev/full"), clock)
+    for index in range(5):
+        clock.now_ns += RETRY_NS + 1
+        file.write(entry(index), STATE)
+    assert [message.split(":")[1].strip() for message in caplog.messages] == ["No space left on device"]
+
+
+def test_a_record_that_fails_rests_before_the_next_try(tmp_path: Path) -> None:
+    clock = Clock()
+    file = record(tmp_path / "missing" / "r", clock)
+    (tmp_path / "missing").mkdir()
+    file.write(entry(0), STATE)
+    assert not (tmp_path / "missing" / "r").exists()
+    clock.now_ns += RETRY_NS
+    file.write(entry(1), STATE)
+    assert len(lines(tmp_path / "missing" / "r")) == 2
+
+
+def test_a_record_that_works_again_says_so_and_starts_with_a_header(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    path = tmp_path / "gone" / "r"
+    file = record(path, clock)
+    path.parent.mkdir()
+    clock.now_ns += RETRY_NS
+    file.write(entry(7), STATE)
+    file.close()
+    assert caplog.messages[-1] == f"record {path}: writing again"
+    assert lines(path)[0].startswith(b'{"dasec_record"')

@@ -1,0 +1,106 @@
+"""What `dasec run` puts together: hosts that lack a knob, dry runs, selectors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dasec import log, service
+from dasec.config import MatchSection, WorkloadSection, check
+from dasec.hosts.fake import EXACT
+from dasec.hosts.host import Capabilities, RosterEntry
+from dasec.hosts.rehearsal import Rehearsal
+from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.model import IDLE, VcpuId
+from dasec.period import between
+from dasec.safety.dryrun import NoJournal
+from dasec.service import Order, selector, serve
+
+NO_LATENCY = replace(
+    EXACT,
+    backend="mainline",
+    weight=False,
+    weight_note="the cpu controller is not handed on there",
+    rescheduling_latency=False,
+    rescheduling_latency_note="the kernel ignores the slice",
+    warnings=("something else",),
+)
+
+
+@pytest.fixture(autouse=True)
+def _logger_is_put_back() -> Iterator[None]:
+    handlers, propagate = log.LOGGER.handlers[:], log.LOGGER.propagate
+    yield
+    log.LOGGER.handlers[:], log.LOGGER.propagate = handlers, propagate
+
+
+def dry_order(folder: Path, periods: int) -> Order:
+    config = check(
+        {"period_ms": 10, "workload": [{"name": "a", "pids": [os.getpid()], "share": 1024}]}, "test"
+    )
+    return Order(config, True, periods, folder / "r", folder / "state")
+
+
+def run_dry(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capabilities: Capabilities
+) -> list[dict[str, object]]:
+    monkeypatch.setattr(service, "probe", lambda *, storm: capabilities)
+    serve(dry_order(folder, 3))
+    return [json.loads(line) for line in (folder / "r").read_bytes().splitlines()[1:]]
+
+
+def test_a_knob_that_this_kernel_lacks_is_one_line_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = run_dry(tmp_path, monkeypatch, NO_LATENCY)
+    assert capsys.readouterr().err.splitlines() == [
+        "dasec: policy dasec on mainline (dry run: no knob is written), every 10 ms",
+        "dasec: this host has no knob for weight: the cpu controller is not handed on there",
+        "dasec: this host has no knob for rescheduling latency: the kernel ignores the slice",
+        "dasec: something else",
+        "dasec: stopped: 0 knobs put back",
+    ]
+    assert len(lines) == 3
+    knobs = lines[0]["knobs"]
+    assert isinstance(knobs, list)
+    assert all(row[:2] == [None, None] for _, row in knobs)
+
+
+def test_a_dry_run_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dry(tmp_path, monkeypatch, NO_LATENCY)
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_the_journal_of_a_dry_run_refuses_every_write() -> None:
+    journal = NoJournal()
+    ref = KnobRef(VcpuId(1, 1, 1), NativeKnob.SLICE)
+    with pytest.raises(OSError, match="dry run"):
+        journal.begin([Write(ref, 0, 4_000_000)])
+    with pytest.raises(OSError, match="dry run"):
+        journal.group_made("/sys/fs/cgroup/cpu/dasec")
+
+
+def test_a_configured_workload_becomes_the_selector_that_it_names() -> None:
+    by_pid = selector(WorkloadSection(name="a", pids=(4, 5), share=7))
+    assert (by_pid.name, by_pid.share, by_pid.pids) == ("a", 7, (4, 5))
+    assert selector(WorkloadSection(name="b", cgroup="/x")).cgroup == "/x"
+    assert selector(WorkloadSection(name="c", match=MatchSection(comm="memcached"))).comm == "memcached"
+
+
+def test_the_rehearsal_lets_real_time_pass_and_follows_the_roster() -> None:
+    now_ns = 0
+    host = Rehearsal(2, dry_run=False, clock=lambda: now_ns)
+    both = [RosterEntry("a", None, ((1, 1), (1, 2)))]
+    before = host.observe(both)
+    now_ns += 80_000_000
+    after = host.observe(both)
+    period = between(0, before, after)
+    assert period.length_ns == 80_000_000
+    assert [usage is IDLE for usage in period.usage.values()] == [False, True]
+    now_ns += 80_000_000
+    assert [vcpu.tid for vcpu in host.observe([RosterEntry("a", None, ((1, 2),))]).counters] == [2]

@@ -1,0 +1,143 @@
+"""`dasec status` shows what the daemon said of itself, and never mistakes the past for the present."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dasec.hosts.fake import EXACT
+from dasec.linux import procfs
+from dasec.log import Announcer
+from dasec.model import Change, Knob, Knobs, Outcome, Result
+from dasec.record import Entry
+from dasec.status import INTERVAL_NS, STALE_NS, Absent, StatusFile, Subject, read, render
+
+from .periods import STATE, busy_history
+
+SUBJECT = Subject("dasec", 80, False, EXACT)
+
+
+class Clock:
+    """Stands still until told otherwise."""
+
+    def __init__(self) -> None:
+        self.now_ns = 5_000_000_000
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+def told(folder: Path, clock: Clock, entries: list[Entry]) -> StatusFile:
+    """A status file that has heard these periods, the last one a second after the others."""
+    file = StatusFile(folder, SUBJECT, Announcer(), clock)
+    for number, entry in enumerate(entries, start=1):
+        if number == len(entries):
+            clock.now_ns += INTERVAL_NS
+        file.write(entry, STATE)
+    return file
+
+
+def with_results(*outcomes: tuple[Knob, Outcome]) -> list[Entry]:
+    (entry,) = busy_history(1)
+    vcpu = entry.period.workloads[0].vcpus[0].id
+    results = tuple(Result(Change(vcpu, knob, 1, 2, f"{knob}.rule"), outcome) for knob, outcome in outcomes)
+    return [entry._replace(results=results)]
+
+
+def test_the_file_tells_workloads_changes_and_held_knobs(tmp_path: Path) -> None:
+    clock = Clock()
+    entries = with_results((Knob.WEIGHT, Outcome.APPLIED), (Knob.AFFINITY, Outcome.REJECTED))
+    told(tmp_path, clock, entries)
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert [workload["name"] for workload in status["workloads"]] == ["hungry", "calm"]
+    assert status["knobs_held"] == {"weight": 1, "rescheduling_latency": 0, "affinity": 0}
+    assert status["changes_by_rule"] == {"weight.rule": 1}
+    assert status["outcomes"] == {"applied": 1, "rejected": 1}
+    assert status["mean_period_us"] == 0
+    assert status["own_cpu_percent"] >= 0
+
+
+def test_a_knob_that_was_yielded_is_held_no_more(tmp_path: Path) -> None:
+    clock = Clock()
+    told(tmp_path, clock, with_results((Knob.WEIGHT, Outcome.APPLIED), (Knob.WEIGHT, Outcome.YIELDED)))
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert status["knobs_held"]["weight"] == 0
+
+
+def test_a_knob_that_is_not_ours_any_more_is_held_no_more(tmp_path: Path) -> None:
+    clock = Clock()
+    (entry,) = with_results((Knob.WEIGHT, Outcome.APPLIED))
+    none = {vcpu: Knobs(None, None, None) for vcpu in entry.period.knobs}
+    later = entry._replace(period=replace(entry.period, knobs=none), results=())
+    told(tmp_path, clock, [entry, later])
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert sum(status["knobs_held"].values()) == 0
+
+
+def test_it_is_written_once_a_second(tmp_path: Path) -> None:
+    clock = Clock()
+    file = StatusFile(tmp_path, SUBJECT, Announcer(), clock)
+    file.write(busy_history(1)[0], STATE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_text_for_people_has_a_line_for_each_workload(tmp_path: Path) -> None:
+    clock = Clock()
+    told(tmp_path, clock, busy_history(2))
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    text = render(status)
+    assert "workload hungry: 4 vCPUs, share 1024" in text
+    assert "policy dasec on fake, process" in text
+
+
+def test_a_directory_that_is_full_or_gone_is_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger("dasec").propagate = True
+    clock = Clock()
+    file = told(tmp_path / "gone", clock, busy_history(1))
+    for entry in busy_history(3):
+        clock.now_ns += INTERVAL_NS
+        file.write(entry, STATE)
+    assert len(caplog.messages) == 1
+    assert "`dasec status` is blind" in caplog.messages[0]
+
+
+def test_an_orderly_end_removes_the_file(tmp_path: Path) -> None:
+    clock = Clock()
+    told(tmp_path, clock, busy_history(1)).remove()
+    assert isinstance(read(tmp_path, clock.now_ns), Absent)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "\xff", '{"pid": "x"}', "null"])
+def test_what_is_no_status_file_is_one_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / "status.json").write_text(content, encoding="latin-1")
+    absent = read(tmp_path, 0)
+    assert isinstance(absent, Absent)
+    assert "is not a status file" in absent.why
+
+
+def test_a_daemon_that_is_gone_or_whose_id_another_process_has_does_not_run(tmp_path: Path) -> None:
+    ticks = procfs.read_stat(os.getpid(), os.getpid()).start_ticks
+    for pid, start in ((4194304, 1), (os.getpid(), ticks + 1)):
+        (tmp_path / "status.json").write_text(json.dumps({"pid": pid, "start_ticks": start, "written_ns": 0}))
+        absent = read(tmp_path, 0)
+        assert isinstance(absent, Absent)
+        assert "dasec restore" in absent.why
+
+
+def test_a_daemon_that_says_nothing_any_more_is_told_apart(tmp_path: Path) -> None:
+    clock = Clock()
+    told(tmp_path, clock, busy_history(1))
+    absent = read(tmp_path, clock.now_ns + STALE_NS + 1)
+    assert isinstance(absent, Absent)
+    assert "has said nothing for 5 s" in absent.why
