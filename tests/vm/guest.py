@@ -1,0 +1,180 @@
+"""A throw-away QEMU guest that runs one command on a Debian kernel with a chosen cgroup layout.
+
+The guest's root is this machine's own root directory, read-only over 9p, below a tmpfs
+overlay: the checkout, its virtual environment and every tool are there without an image
+to build, and nothing that the guest does can reach the host. TCG only, so it works
+wherever QEMU does; do not measure time in it.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+CACHE = Path("/var/cache/dasec-guest")
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+EXIT_MARK = "GUEST-EXIT:"
+MEMORY_MIB = 1536
+
+QEMU = "qemu-system-x86_64"
+TOOLS = (QEMU, "busybox", "cpio", "depmod", "modprobe", "apt-get", "dpkg")
+
+INIT = """#!/bin/busybox sh
+busybox mkdir -p /proc /sys /dev /ro /rw /root
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sys /sys
+busybox mount -t devtmpfs dev /dev
+for module in /modules/*; do busybox insmod $module; done
+busybox mount -t 9p -o trans=virtio,version=9p2000.L,cache=loose,msize=262144,ro host /ro
+busybox mount -t tmpfs tmpfs /rw
+busybox mkdir -p /rw/up /rw/work
+busybox mount -t overlay -o lowerdir=/ro,upperdir=/rw/up,workdir=/rw/work overlay /root
+for d in proc sys dev; do busybox mount -o move /$d /root/$d; done
+busybox mount -t tmpfs tmpfs /root/run
+busybox mount -t tmpfs tmpfs /root/tmp
+busybox mkdir -p /root/dev/shm /root/dev/pts
+busybox mount -t tmpfs tmpfs /root/dev/shm
+busybox mount -t devpts devpts /root/dev/pts
+busybox ip link set lo up
+busybox cp /layout.sh /job.sh /root/tmp/
+busybox chroot /root /bin/sh /tmp/layout.sh
+busybox chroot /root /bin/sh -c "exec /bin/bash /tmp/job.sh </dev/null"
+busybox echo "GUEST-EXIT:$?"
+busybox reboot -f
+"""
+
+
+class CgroupLayout(StrEnum):
+    """Where the cpu controller lives in the guest."""
+
+    V1 = "v1"
+    HYBRID = "hybrid"
+    V2 = "v2"
+
+
+LAYOUT_SCRIPTS = {
+    CgroupLayout.V1: "mount -t tmpfs tmpfs /sys/fs/cgroup\n"
+    "for c in cpu cpuacct cpuset; do\n"
+    "mkdir /sys/fs/cgroup/$c; mount -t cgroup -o $c $c /sys/fs/cgroup/$c\n"
+    "done\n",
+    CgroupLayout.HYBRID: "mount -t tmpfs tmpfs /sys/fs/cgroup\n"
+    "mkdir /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup/unified\n"
+    "mount -t cgroup -o cpu,cpuacct cpu /sys/fs/cgroup/cpu,cpuacct\n"
+    "mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified\n",
+    CgroupLayout.V2: "mount -t cgroup2 cgroup2 /sys/fs/cgroup\n",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GuestKernel:
+    """A kernel image and the modules, in loading order, that reach the 9p root."""
+
+    release: str
+    image: Path
+    modules: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuestRun:
+    """What came out of a guest: the command's exit status (None: it never finished) and the console."""
+
+    exit_status: int | None
+    console: str
+
+
+def missing_tools() -> tuple[str, ...]:
+    """The programs that a guest needs and this machine lacks."""
+    return tuple(tool for tool in TOOLS if shutil.which(tool) is None)
+
+
+def debian_kernel(meta_package: str) -> GuestKernel:
+    """The kernel that Debian's meta package names, downloaded once and unpacked without installing it."""
+    package = _concrete_package(meta_package)
+    release = package.removeprefix("linux-image-")
+    tree = CACHE / package
+    if not (tree / "complete").exists():
+        shutil.rmtree(tree, ignore_errors=True)
+        tree.mkdir(parents=True)
+        _run(["apt-get", "download", package], cwd=tree)
+        (archive,) = tree.glob("*.deb")
+        _run(["dpkg", "-x", str(archive), str(tree)])
+        archive.unlink()
+        _run(["depmod", "-b", str(tree), release])
+        (tree / "complete").touch()
+    return GuestKernel(release, tree / "boot" / f"vmlinuz-{release}", tuple(_modules(tree, release)))
+
+
+def run_in_guest(
+    kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path, timeout_s: int
+) -> GuestRun:
+    """Boot, run `command` with bash as root, and return what it said. `scratch` holds the initramfs."""
+    initramfs = _initramfs(kernel, layout, command, scratch)
+    arguments = [
+        *(QEMU, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
+        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
+        *("-kernel", str(kernel.image), "-initrd", str(initramfs)),
+        *("-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"),
+        *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),
+        *("-append", "console=ttyS0 quiet panic=-1 rdinit=/init"),
+    ]
+    try:
+        done = subprocess.run(
+            arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
+        )
+        console = done.stdout + done.stderr
+    except subprocess.TimeoutExpired as expired:
+        console = (expired.stdout or b"") + f"\n(no end after {timeout_s} s)\n".encode()
+    text = console.decode(errors="replace").replace("\r\n", "\n")
+    status = re.search(rf"^{EXIT_MARK}(\d+)$", text, re.MULTILINE)
+    return GuestRun(int(status.group(1)) if status else None, text)
+
+
+def _concrete_package(meta_package: str) -> str:
+    depends = _run(["apt-cache", "depends", "--important", meta_package])
+    return next(match.group(1) for match in re.finditer(r"Depends: (linux-image-\S+)", depends))
+
+
+def _modules(tree: Path, release: str) -> Iterator[Path]:
+    seen: set[str] = set()
+    for name in MODULES:
+        listing = _run(["modprobe", "-d", str(tree), "-S", release, "--show-depends", name])
+        for line in listing.splitlines():
+            kind, _, path = line.strip().partition(" ")
+            if kind == "insmod" and path not in seen:
+                seen.add(path)
+                yield Path(path.strip())
+
+
+def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path) -> Path:
+    tree = scratch / "initramfs"
+    (tree / "bin").mkdir(parents=True)
+    (tree / "modules").mkdir()
+    shutil.copy(shutil.which("busybox") or "/bin/busybox", tree / "bin/busybox")
+    for order, module in enumerate(kernel.modules):
+        packed = module.read_bytes()
+        plain = lzma.decompress(packed) if module.suffix == ".xz" else packed
+        (tree / "modules" / f"{order:02d}-{module.name.removesuffix('.xz')}").write_bytes(plain)
+    (tree / "init").write_text(INIT)
+    (tree / "init").chmod(0o755)
+    (tree / "layout.sh").write_text(LAYOUT_SCRIPTS[layout])
+    (tree / "job.sh").write_text(command + "\n")
+    image = scratch / "initramfs.cpio"
+    names = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
+    with image.open("wb") as sink:
+        subprocess.run(
+            ["cpio", "-o", "-H", "newc", "--quiet"], input=names.encode(), stdout=sink, cwd=tree, check=True
+        )
+    return image
+
+
+def _run(arguments: list[str], cwd: Path | None = None) -> str:
+    done = subprocess.run(arguments, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
