@@ -17,7 +17,7 @@ from .hosts.mainline import Mainline, OnForeignWrite
 from .hosts.probe import probe
 from .hosts.rehearsal import Rehearsal
 from .log import LOGGER, Announcer
-from .loop import Parts, Witness, control
+from .loop import Parts, control
 from .model import Core, PolicyState
 from .pace import Pace
 from .policy import policy_named
@@ -62,7 +62,13 @@ def serve(order: Order) -> None:
     log.start()
     announcer = Announcer()
     with ExitStack() as stack:
+        records = list(_record(order, announcer))
+        for record in records:
+            stack.callback(record.close)
         stage = stack.enter_context(_guarded(order) if order.touches_the_host else _untouched(order))
+        statuses = list(_status(order, stage, announcer))
+        for status in statuses:
+            stack.callback(status.remove)
         workloads = StaticWorkloads([selector(one) for one in order.config.workload])
         stack.callback(workloads.close)
 
@@ -77,7 +83,7 @@ def serve(order: Order) -> None:
             host=stage.host,
             policy=policy_named(order.config.policy, order.config.parameters()),
             stand_by=stage.stand_by,
-            witnesses=tuple(_witnesses(order, stage, announcer, stack)),
+            witnesses=(HostNotices(stage.notices), *records, *statuses),
             announcer=announcer,
         )
         _introduce(order, stage.host.capabilities)
@@ -159,28 +165,30 @@ class HostNotices:
             LOGGER.info("%s", notice)
 
 
-def _witnesses(order: Order, stage: Stage, announcer: Announcer, stack: ExitStack) -> Iterator[Witness]:
-    yield HostNotices(stage.notices)
+def _record(order: Order, announcer: Announcer) -> Iterator[RecordFile]:
+    """The record, if one was asked for."""
+    if order.record is None:
+        return
     settings = order.config
-    if order.record is not None:
-        try:
-            record = RecordFile(
-                order.record,
-                settings.policy,
-                settings.parameters(),
-                announcer,
-                max_bytes=settings.record.max_mib << 20,
-                files=settings.record.files,
-            )
-        except NotARecord as error:
-            raise Refusal(ExitStatus.USAGE, str(error)) from error
-        stack.callback(record.close)
-        yield record
+    try:
+        yield RecordFile(
+            order.record,
+            settings.policy,
+            settings.parameters(),
+            announcer,
+            max_bytes=settings.record.max_mib << 20,
+            files=settings.record.files,
+        )
+    except NotARecord as error:
+        raise Refusal(ExitStatus.USAGE, str(error)) from error
+
+
+def _status(order: Order, stage: Stage, announcer: Announcer) -> Iterator[StatusFile]:
+    """The status file of a daemon that has a directory of its own."""
     if order.touches_the_host:
+        settings = order.config
         subject = Subject(settings.policy, settings.period_ms, order.dry_run, stage.host.capabilities)
-        status = StatusFile(order.directory, subject, announcer)
-        stack.callback(status.remove)
-        yield status
+        yield StatusFile(order.directory, subject, announcer)
 
 
 def _introduce(order: Order, capabilities: Capabilities) -> None:

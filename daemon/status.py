@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import time
@@ -82,6 +83,8 @@ class StatusFile:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._path = directory / FILE_NAME
+        self._fresh = directory / f"{FILE_NAME}.new"
+        self._capabilities = asdict(subject.capabilities)
         self._subject, self._announcer, self._clock = subject, announcer, clock
         self._pid = os.getpid()
         self._start_ticks = procfs.read_stat(self._pid, self._pid).start_ticks
@@ -112,16 +115,16 @@ class StatusFile:
 
     def remove(self) -> None:
         """The daemon ends: leave no file that says otherwise."""
-        with contextlib.suppress(OSError):
-            self._path.unlink(missing_ok=True)
+        for path in (self._path, self._fresh):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
     def _replace_file(self, entry: Entry, now_ns: int) -> None:
         status = to_json(self._status(entry, now_ns))
         self._written_ns = now_ns
-        fresh = self._path.with_suffix(".new")
         try:
-            fresh.write_bytes(status)
-            fresh.replace(self._path)
+            _write_whole(self._fresh, status)
+            os.replace(self._fresh, self._path)
         except OSError as error:
             self._announcer.state("status", f"status {self._path}: {error.strerror}: `dasec status` is blind")
         else:
@@ -141,7 +144,7 @@ class StatusFile:
             policy=self._subject.policy,
             period_ms=self._subject.period_ms,
             dry_run=self._subject.dry_run,
-            capabilities=asdict(self._subject.capabilities),
+            capabilities=self._capabilities,
             workloads=[
                 WorkloadStatus(name=workload.name, vcpus=len(workload.vcpus), share=workload.share)
                 for workload in entry.period.workloads
@@ -157,6 +160,16 @@ class StatusFile:
             own_cpu_percent=round(100 * share, 3),
             troubles=list(self._announcer.troubles),
         )
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Raises OSError, also where only a part had room."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        if os.write(descriptor, content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(descriptor)
 
 
 def _ours(period: Period, vcpu: VcpuId, knob: Knob) -> bool:

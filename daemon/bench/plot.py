@@ -13,7 +13,7 @@ def draw(results: Sequence[Overhead], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     sizes = [result.vcpus for result in results]
     figure, (cpu, length) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
@@ -27,6 +27,8 @@ def draw(results: Sequence[Overhead], path: Path) -> None:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xticks(sizes, [str(size) for size in sizes])
+        axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axes.yaxis.set_minor_formatter(ticker.NullFormatter())
         axes.set_xlabel("vCPUs")
         axes.grid(visible=True, which="both", alpha=0.3)
     figure.suptitle("dasec bench overhead: a period every 80 ms, host 30 % busy")

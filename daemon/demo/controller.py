@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..safety.verify import verify
+from ..safety.verify import our_groups, verify
 from .errors import failure
 from .layout import DAEMON
 from .process import ensure_alive, last_line, start
 from .tree import Tree
+from .untouched import ours
 
 STOP_PATIENCE_S = 5.0
 
@@ -84,5 +85,5 @@ def running(tree: Tree, directory: Path, policy: str, workloads: Sequence[Manage
         raise failure(f"dasec run, policy {policy}: has not stopped within {STOP_PATIENCE_S:g} s") from None
     if status != 0:
         raise failure(f"dasec run, policy {policy}: exit status {status}: {last_line(log)}")
-    for finding in verify(state):
+    for finding in ours(verify(state), our_groups()):
         raise failure(f"dasec run, policy {policy}: not put back: {finding}")

@@ -18,12 +18,12 @@ from enum import StrEnum
 
 from .scenario import Memcached, Scenario, Tenant
 
-MACHINE, CLIENT, DAEMON, EMULATOR = "machine", "client", "daemon", "emulator"
+TOP, MACHINE, CLIENT, DAEMON, EMULATOR = "", "machine", "client", "daemon", "emulator"
 
 MEMCACHED_WORKER = "mc-worker"
 """What memcached calls the threads that serve requests."""
 
-NEUTRAL, CLIENT_WEIGHT = 1024, 262144
+NEUTRAL, LARGEST = 1024, 262144
 """As cpu.shares: the default, and the largest that cgroup v1 takes."""
 
 
@@ -44,8 +44,10 @@ class Group:
 
 
 def groups_for(scenario: Scenario, layout: Layout) -> tuple[Group, ...]:
-    """All groups, parents first."""
-    fixed = (Group(MACHINE), Group(CLIENT, weight=CLIENT_WEIGHT), Group(DAEMON))
+    """All groups, parents first. The top one weighs as much as its vCPUs would without it, so that
+    what else runs on the host does not get more of it than it would get from so many threads."""
+    top = Group(TOP, weight=min(NEUTRAL * scenario.vcpus, LARGEST))
+    fixed = (top, Group(MACHINE), Group(CLIENT, weight=LARGEST), Group(DAEMON))
     return fixed + tuple(group for tenant in scenario.tenants for group in _groups_of(tenant, layout))
 
 

@@ -22,7 +22,7 @@ from .run import Plan, Tools, measure_all
 from .sentinel import watching
 from .signals import interruptible
 from .tree import Tree
-from .untouched import findings, look
+from .untouched import changes, look
 from .workspace import DIRECTORY, lock, prepared, unlock
 
 
@@ -61,7 +61,7 @@ def do(wish: Wish, console: Console) -> Outcome:
             measured = _measure(plan, tools, tree, console)
     except Interrupted:
         raise Refusal(ExitStatus.FAILED, "demo: interrupted: everything it had started is gone") from None
-    changed = findings(before, look())
+    changed = changes(before, look())
     comparisons = compare(measured)
     print_report(console, measured, comparisons)
     draw(measured, comparisons, wish.plot)

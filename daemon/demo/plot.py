@@ -22,6 +22,9 @@ PERCENTILES = tuple(100 * (1 - 10 ** (-step / 20)) for step in range(61))
 """0 to 99.9, evenly in nines: the tail gets as much room as the middle."""
 
 NINES = {0.0: "0", 0.301: "50", 1.0: "90", 2.0: "99", 3.0: "99.9"}
+RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
+"""Where the axis of ratios may have a mark."""
+
 NS_PER_MS = 1e6
 
 
@@ -90,14 +93,14 @@ def _draw_ratios(axes: Axes, measured: Measured, comparisons: tuple[Comparison, 
             markersize=6,
         )
     axes.set_yscale("log")
+    axes.set_yticks([ratio for ratio in RATIOS if axes.get_ylim()[0] <= ratio <= axes.get_ylim()[1]])
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
-    axes.tick_params(axis="y", which="minor", labelsize=7)
+    axes.minorticks_off()
     axes.set_xticks(range(len(shown)), [_tick(one.arm, comparisons) for one in shown])
     axes.set_xlim(-0.5, len(shown) - 0.25)
     axes.set_ylabel(f"{metric} latency, policy / plain host")
     axes.set_title(f"{metric}: dot = repetition, diamond = geometric mean with 95 % CI", fontsize=10)
-    axes.grid(visible=True, axis="y", which="both", color="0.9")
+    axes.grid(visible=True, axis="y", color="0.9")
     axes.legend(fontsize=8)
 
 

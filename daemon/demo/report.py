@@ -12,12 +12,15 @@ from ..load import merged
 from .arms import CONTROL, NONE
 from .comparison import LATENCIES, METRICS, Comparison, verdict_on
 from .results import ALL, Measured, RunResult
-from .statistics import CONFIDENCE, Estimate, Verdict
+from .statistics import CONFIDENCE, Verdict
 from .tenant import DRAIN_S
 
 STYLE = {Verdict.GAIN: "green", Verdict.HARM: "red", Verdict.NO_EFFECT: "", Verdict.UNDECIDED: "yellow"}
 NS_PER_MS = 1e6
+WIDE = 9.995
 STEAL_WORTH_SAYING = 0.01
+OTHER_WORTH_SAYING = 0.1
+"""Cores; a quiet host with this display needs less."""
 
 
 def print_report(console: Console, measured: Measured, comparisons: tuple[Comparison, ...]) -> None:
@@ -107,11 +110,13 @@ def _find(comparisons: tuple[Comparison, ...], arm: str, workload: str, metric: 
 
 
 def _ratio(comparison: Comparison) -> str:
-    return f"{comparison.estimate.ratio:.2f}\n{_interval(comparison.estimate)}"
+    found = comparison.estimate
+    return f"{_short(found.ratio)}\n{_short(found.low)}–{_short(found.high)}"
 
 
-def _interval(estimate: Estimate) -> str:
-    return f"{estimate.low:.2f}–{estimate.high:.2f}"
+def _short(ratio: float) -> str:
+    """No wider than a column: two decimals mean nothing on a ratio of ten."""
+    return f"{ratio:.2f}" if ratio < WIDE else f"{ratio:.0f}"
 
 
 def notes(measured: Measured, comparisons: tuple[Comparison, ...]) -> list[str]:
@@ -130,6 +135,12 @@ def notes(measured: Measured, comparisons: tuple[Comparison, ...]) -> list[str]:
         " the daemon's CPU % is of one core.",
     ]
     lines += [line for arm in measured.arms for line in _losses(measured, arm)]
+    other = [run.other_cores for run in measured.runs]
+    if max(other) > OTHER_WORTH_SAYING:
+        lines.append(
+            f"Other work on this host took {_mean(other):.2f} cores on average and {max(other):.2f} in the"
+            " worst run: that is noise."
+        )
     stolen = max(run.steal for run in measured.runs)
     if stolen > STEAL_WORTH_SAYING:
         lines.append(f"The hypervisor took up to {stolen:.1%} of the CPU time in a run: that is noise, too.")

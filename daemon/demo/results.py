@@ -41,7 +41,8 @@ class TenantResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One arm in one repetition. CPU times are of the measured part, in seconds."""
+    """One arm in one repetition. CPU times are of the measured part, in seconds;
+    `other_cores` is what the rest of the host used meanwhile."""
 
     arm: str
     repetition: int
@@ -49,6 +50,7 @@ class RunResult:
     client_cpu_s: float
     daemon_cpu_s: float
     busy: float
+    other_cores: float
     steal: float
     seconds: float
     decided: Mapping[str, int]

@@ -131,7 +131,11 @@ def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[
         for one in tenants:
             settle(place, one)
         with _controlled(arm, place, tenants) as controller:
-            return _watch(_Watched(arm, repetition, plan.timing, tree, tenants, controller), start_ns, tick)
+            return _watch(
+                _Watched(plan.scenario.cores, arm, repetition, plan.timing, tree, tenants, controller),
+                start_ns,
+                tick,
+            )
     finally:
         tree.sweep()
         shutil.rmtree(files, ignore_errors=True)
@@ -152,6 +156,7 @@ def _managed(place: Place, one: Running) -> Managed:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
+    cores: int
     arm: str
     repetition: int
     timing: Timing
@@ -204,13 +209,18 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
     seconds = (end.at_ns - begin.at_ns) / 1e9
     total = max(1, end.ticks.total - begin.ticks.total)
     idle, stolen = end.ticks.idle - begin.ticks.idle, end.ticks.stolen - begin.ticks.stolen
+    tenants = tuple(one.result(cpu_s / seconds) for one, cpu_s in zip(watched.tenants, used, strict=True))
+    client_s = sum(one.client_cpu_s() for one in watched.tenants)
+    daemon_s = end.daemon_s - begin.daemon_s
+    ours = sum(one.cores for one in tenants) + (client_s + daemon_s) / seconds
     return RunResult(
         arm=watched.arm,
         repetition=watched.repetition,
-        tenants=tuple(one.result(cpu_s / seconds) for one, cpu_s in zip(watched.tenants, used, strict=True)),
-        client_cpu_s=sum(one.client_cpu_s() for one in watched.tenants),
-        daemon_cpu_s=end.daemon_s - begin.daemon_s,
+        tenants=tenants,
+        client_cpu_s=client_s,
+        daemon_cpu_s=daemon_s,
         busy=1 - idle / total,
+        other_cores=max(0.0, (1 - idle / total) * watched.cores - ours),
         steal=stolen / total,
         seconds=seconds,
         decided=decided,

@@ -60,8 +60,8 @@ class Running:
         result = read_json(self.files / "out.json")
         unfinished = int(load.figure(result, "unfinished"))
         answered = load.read_sojourns(self.files / "samples")
-        if not answered:
-            raise failure(f"{self.tenant.name}: no request was answered: is the machine overloaded?")
+        if not answered and not unfinished:
+            raise failure(f"{self.tenant.name}: no request was answered: {self.last_words()}")
         return TenantResult(
             self.tenant.name,
             load.latencies([*answered, *[int(DRAIN_S * 1e9)] * unfinished]),

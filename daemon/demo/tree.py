@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..linux import cgroupfs
 from .errors import failure
-from .layout import CLIENT_WEIGHT, DAEMON, NEUTRAL, Group
+from .layout import DAEMON, NEUTRAL, Group
 
-TOP = "dasec-demo"
+TOP_NAME = "dasec-demo"
 DAEMON_PATIENCE_S = 5.0
 KILL_PATIENCE_S = 5.0
 V2_NEUTRAL, V2_LARGEST = 100, 10_000
@@ -26,12 +26,14 @@ class Tree:
 
     version: int
     top: Path
-    name: str = f"/{TOP}"
+    name: str = f"/{TOP_NAME}"
 
     @classmethod
     def of(cls, hierarchy: cgroupfs.Hierarchy) -> Tree:
         """The demo's place in this hierarchy."""
-        return cls(hierarchy.version, Path(hierarchy.mount) / TOP, f"{hierarchy.root.rstrip('/')}/{TOP}")
+        return cls(
+            hierarchy.version, Path(hierarchy.mount) / TOP_NAME, f"{hierarchy.root.rstrip('/')}/{TOP_NAME}"
+        )
 
     def directory(self, name: str) -> Path:
         """The directory of one group."""
@@ -39,7 +41,6 @@ class Tree:
 
     def make(self, groups: Iterable[Group]) -> None:
         """Make all groups. Raises OSError where the host does not let us."""
-        self._make_directory(Group(""))
         for group in groups:
             self._make_directory(group)
             if group.weight != NEUTRAL:
@@ -58,7 +59,7 @@ class Tree:
         if self.version == 1:
             (self.directory(group.name) / cgroupfs.V1_WEIGHT).write_text(str(group.weight))
         else:
-            weight = V2_LARGEST if group.weight == CLIENT_WEIGHT else group.weight * V2_NEUTRAL // NEUTRAL
+            weight = min(group.weight * V2_NEUTRAL // NEUTRAL, V2_LARGEST)
             (self.directory(group.name) / cgroupfs.V2_WEIGHT).write_text(str(weight))
 
     def entry(self, name: str) -> Path:

@@ -38,9 +38,9 @@ def start(seed: int, seconds: float) -> None:
 def family(chance: random.Random) -> None:
     """Something new to be born every few milliseconds: a thread, at times a process."""
     if threading.active_count() < 10 and chance.random() < 0.5:
-        start(chance.randrange(1 << 30), chance.uniform(0.0, 1.5))
-    if chance.random() < 0.04:
-        os.posix_spawn("/bin/sleep", ["sleep", f"{chance.uniform(0.1, 2.0)}"], {})
+        start(chance.randrange(1 << 30), chance.uniform(0.0, 2.5))
+    if chance.random() < 0.02:
+        os.posix_spawn("/bin/sleep", ["sleep", f"{chance.uniform(0.1, 8.0)}"], {})
     with contextlib.suppress(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 

@@ -189,10 +189,14 @@ def test_the_keeper_has_its_own_session_a_name_and_nothing_of_the_daemons(daemon
     assert os.getsid(pid) == pid
     assert Path(f"/proc/{pid}/comm").read_text() == "dasec-keeper\n"
     assert Path(f"/proc/{pid}/oom_score_adj").read_text() == ("-500\n" if may_spare() else "0\n")
-    links = {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
-    kinds = sorted(link.partition(":")[0] for fd, link in links.items() if int(fd) > 2)
-    assert kinds == ["anon_inode", "pipe"]
-    assert links["0"] == links["1"] == "/dev/null"
+    assert os.readlink(f"/proc/{pid}/fd/0") == os.readlink(f"/proc/{pid}/fd/1") == "/dev/null"
+    seconds_until(lambda: descriptors(pid) == ["anon_inode", "pipe"])
+
+
+def descriptors(pid: int) -> list[str]:
+    """What a process has open besides stdin, stdout and stderr."""
+    links = {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd") if int(fd) > 2}
+    return sorted(link.partition(":")[0] for link in links.values())
 
 
 def test_a_keeper_that_died_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,32 @@ def test_a_killed_daemon_is_cleaned_up_after_and_its_record_replays(tmp_path: Pa
     assert dasec("replay", tmp_path / "r").status == ExitStatus.DONE
 
 
+def test_a_refused_record_is_one_line_here_too(tmp_path: Path, busy: list[int]) -> None:
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    answer = dasec("run", "--config", config, "--record", config, "--directory", tmp_path / "state")
+    assert (answer.status, len(answer.errors)) == (ExitStatus.USAGE, 1)
+    assert answer.errors[0].endswith("is not a DASEC record: give another file to record to")
+
+
+def test_a_bug_is_a_traceback_and_everything_is_put_back(tmp_path: Path, busy: list[int]) -> None:
+    before = knobs(busy)
+    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    arguments = ["run", "--config", str(config), "--directory", str(tmp_path / "state")]
+    program = (
+        "import dasec.policy as p\n"
+        "good = p.Dasec.decide\n"
+        "def bug(self, period, state):\n"
+        "    if period.index == 20: raise ZeroDivisionError('bug')\n"
+        "    return good(self, period, state)\n"
+        "p.Dasec.decide = bug\n"
+        f"from dasec.cli import main\nmain({arguments!r})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == ExitStatus.FAILED
+    assert "ZeroDivisionError: bug" in done.stderr
+    assert knobs(busy) == before
+
+
 def test_a_dry_run_changes_nothing(tmp_path: Path, busy: list[int]) -> None:
     before = knobs(busy)
     config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")

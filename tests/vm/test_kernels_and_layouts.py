@@ -1,7 +1,7 @@
 """The host tests of this kernel again, on Debian's kernels and every cgroup layout, in QEMU guests.
 
-Timing means nothing under TCG, so tests marked `timing` stay out; everything else that
-holds here must hold there: the contract of the mainline host, what is restored, what is refused.
+Timing means nothing under TCG. What does not depend on it must hold there as it does here: the
+contract of the mainline host, groups of our own, what is restored, and the whole daemon end to end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.vm.guest import CgroupLayout, GuestRun, debian_kernel, run_in_guest
+from tests.vm.guest import CgroupLayout, debian_kernel, run_in_guest
 
 GUEST_TIMEOUT_S = 420
 CONSOLE_TAIL = 6000
@@ -21,28 +21,29 @@ CFS = "linux-image-amd64"
 """Debian 12's own kernel: 6.1, the last series with CFS."""
 
 PYTEST = (
-    f"cd {REPOSITORY} && DASEC_CI=1 PYTHONDONTWRITEBYTECODE=1"
-    " .venv/bin/python -m pytest -q --color=no -p no:cacheprovider -p no:randomly"
-    " -m 'not timing' --timeout 200"
+    f"cd {REPOSITORY} && DASEC_CI=1 DASEC_GUEST=1 PYTHONDONTWRITEBYTECODE=1"
+    " .venv/bin/python -m pytest -q --color=no -p no:cacheprovider -p no:randomly --timeout 200"
 )
+CONTRACT = "tests/contract"
+GROUPS = "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py tests/host/test_probe.py"
+END_TO_END = "tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace"
 
 
-def guest(kernel: str, layout: CgroupLayout, command: str, scratch: Path) -> GuestRun:
-    return run_in_guest(debian_kernel(kernel), layout, command, scratch, GUEST_TIMEOUT_S)
+def passes_in_guest(kernel: str, layout: CgroupLayout, tests: str, scratch: Path) -> None:
+    run = run_in_guest(debian_kernel(kernel), layout, f"{PYTEST} {tests}", scratch, GUEST_TIMEOUT_S)
+    assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
 
 
 @pytest.mark.vm
 @pytest.mark.timeout(GUEST_TIMEOUT_S + 120)
 @pytest.mark.parametrize("layout", [CgroupLayout.V2, CgroupLayout.HYBRID, CgroupLayout.V1])
-def test_the_mainline_host_keeps_its_contract_on_debians_eevdf_kernel(
+def test_an_eevdf_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     layout: CgroupLayout, tmp_path: Path
 ) -> None:
-    run = guest(EEVDF, layout, f"{PYTEST} tests/contract tests/host", tmp_path)
-    assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
+    passes_in_guest(EEVDF, layout, f"{CONTRACT} {GROUPS} {END_TO_END}", tmp_path)
 
 
 @pytest.mark.vm
 @pytest.mark.timeout(GUEST_TIMEOUT_S + 120)
 def test_a_kernel_without_the_latency_knob_is_managed_with_weights_and_affinity_alone(tmp_path: Path) -> None:
-    run = guest(CFS, CgroupLayout.V2, f"{PYTEST} tests/contract", tmp_path)
-    assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
+    passes_in_guest(CFS, CgroupLayout.V2, f"{CONTRACT} {END_TO_END}", tmp_path)

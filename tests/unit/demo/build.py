@@ -33,5 +33,5 @@ def measured(
                 for name, values in base.items()
             )
             daemon_cpu_s = 0.0 if arm.startswith("none") else 0.05
-            runs.append(RunResult(arm, repetition, tenants, 0.5, daemon_cpu_s, 0.7, 0.0, 5.0, {}))
+            runs.append(RunResult(arm, repetition, tenants, 0.5, daemon_cpu_s, 0.7, 0.02, 0.0, 5.0, {}))
     return Measured(tuple(factors), TENANTS, repetitions, tuple(runs))

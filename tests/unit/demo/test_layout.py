@@ -10,6 +10,7 @@ from dasec.demo.layout import (
     CLIENT,
     DAEMON,
     EMULATOR,
+    TOP,
     Group,
     Layout,
     emulator_group,
@@ -21,7 +22,7 @@ from dasec.demo.layout import (
     vcpu_threads,
 )
 from dasec.demo.scenario import FanOut, Memcached, scenario_for
-from dasec.demo.tree import TOP, Tree
+from dasec.demo.tree import TOP_NAME, Tree
 
 SCENARIO = scenario_for(2)
 
@@ -73,9 +74,12 @@ def test_shares_are_what_the_groups_give() -> None:
     assert [share_of(one, Layout.FLAT) for one in (memcached, service)] == [2048, 4096]
 
 
-def test_only_the_client_has_a_weight_of_its_own() -> None:
+def test_only_the_client_and_the_whole_have_a_weight_of_their_own() -> None:
     groups = groups_for(SCENARIO, Layout.VM)
-    assert {group.name for group in groups if group.weight != 1024} == {CLIENT}
+    assert {group.name: group.weight for group in groups if group.weight != 1024} == {
+        CLIENT: 262144,
+        TOP: 10240,
+    }
     assert DAEMON in {group.name for group in groups}
 
 
@@ -90,31 +94,31 @@ def test_all_threads_of_a_service_are_vcpus() -> None:
 
 
 def test_on_v1_a_group_is_a_directory_and_the_clients_weight_is_the_largest(tmp_path: Path) -> None:
-    tree = Tree(1, tmp_path / TOP)
+    tree = Tree(1, tmp_path / TOP_NAME)
     tree.make(groups_for(SCENARIO, Layout.VM))
     assert (tree.directory("machine/service-1/vcpu3")).is_dir()
-    assert tree.weights() == {CLIENT: 262144}
+    assert tree.weights() == {".": 10240, CLIENT: 262144}
     assert not list(tmp_path.rglob("cgroup.*"))
 
 
 def test_on_v2_vcpu_groups_are_threaded_and_every_parent_hands_on_the_cpu_controller(tmp_path: Path) -> None:
-    tree = Tree(2, tmp_path / TOP)
+    tree = Tree(2, tmp_path / TOP_NAME)
     tree.make(groups_for(SCENARIO, Layout.VM))
     threaded = {path.parent.name for path in tmp_path.rglob("cgroup.type")}
     assert threaded == {EMULATOR, "vcpus", *(f"vcpu{index}" for index in range(4))}
     parents = {path.parent.name for path in tmp_path.rglob("cgroup.subtree_control")}
-    assert parents == {tmp_path.name, TOP, "machine", "memcached-0", "vcpus", "service-0", "service-1"}
-    assert tree.weights() == {CLIENT: 10_000}
+    assert parents == {tmp_path.name, TOP_NAME, "machine", "memcached-0", "vcpus", "service-0", "service-1"}
+    assert tree.weights() == {".": 1000, CLIENT: 10_000}
 
 
 def test_weights_on_v2_are_in_its_own_unit(tmp_path: Path) -> None:
-    tree = Tree(2, tmp_path / TOP)
-    tree.make([Group("half", weight=512)])
+    tree = Tree(2, tmp_path / TOP_NAME)
+    tree.make([Group(TOP), Group("half", weight=512)])
     assert tree.weights() == {"half": 50}
 
 
 def test_sweeping_empty_groups_removes_them_and_sweeping_again_does_nothing(tmp_path: Path) -> None:
-    tree = Tree(1, tmp_path / TOP)
+    tree = Tree(1, tmp_path / TOP_NAME)
     tree.make(Group(group.name) for group in groups_for(SCENARIO, Layout.VM))
     tree.sweep()
     tree.sweep()

@@ -22,12 +22,13 @@ from dasec.demo.layout import Layout
 from dasec.demo.run import Plan
 from dasec.demo.scenario import Timing, scenario_for
 from dasec.demo.signals import interruptible
-from dasec.demo.tree import TOP, Tree
-from dasec.demo.untouched import findings
+from dasec.demo.tree import TOP_NAME, Tree
+from dasec.demo.untouched import Look, changes
 from dasec.exits import ExitStatus, Refusal
 from dasec.linux.knob import NativeValue
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint
+from dasec.safety.verify import Finding
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_the_machine_is_described() -> None:
 
 
 def test_a_process_starts_inside_its_group(tmp_path: Path) -> None:
-    tree = Tree(1, tmp_path / TOP)
+    tree = Tree(1, tmp_path / TOP_NAME)
     tree.directory("machine").mkdir(parents=True)
     started = process.start(tree, "machine", ["/bin/sh", "-c", "echo $$; exit 7"], tmp_path / "log")
     assert started.wait() == 7
@@ -128,7 +129,7 @@ def test_a_place_that_cannot_be_locked_is_the_hosts_refusal(tmp_path: Path) -> N
 
 
 def test_what_an_earlier_demo_left_is_gone_before_the_next_begins(tmp_path: Path) -> None:
-    tree, directory = Tree(1, tmp_path / TOP), tmp_path / "demo"
+    tree, directory = Tree(1, tmp_path / TOP_NAME), tmp_path / "demo"
     (tree.top / "machine" / "service-0").mkdir(parents=True)
     directory.mkdir()
     (directory / "left").touch()
@@ -141,11 +142,11 @@ def test_what_an_earlier_demo_left_is_gone_before_the_next_begins(tmp_path: Path
 def test_the_v2_root_gives_up_a_controller_that_it_handed_on_for_us_only(tmp_path: Path) -> None:
     control = tmp_path / "cgroup.subtree_control"
     control.write_text("memory pids\n")
-    with workspace.prepared(Tree(2, tmp_path / TOP), tmp_path / "demo"):
+    with workspace.prepared(Tree(2, tmp_path / TOP_NAME), tmp_path / "demo"):
         pass
     assert control.read_text() == "-cpu"
     control.write_text("cpu memory\n")
-    with workspace.prepared(Tree(2, tmp_path / TOP), tmp_path / "demo"):
+    with workspace.prepared(Tree(2, tmp_path / TOP_NAME), tmp_path / "demo"):
         pass
     assert control.read_text() == "cpu memory\n"
 
@@ -211,10 +212,17 @@ def test_only_what_changed_and_could_be_ours_counts_against_the_demo() -> None:
     thread, other = VcpuId(1, 1, 5), VcpuId(2, 2, 6)
     same: dict[str, NativeValue] = {"slice_ns": 3_000_000, "affinity": (0, 1)}
     before = Fingerprint({thread: same, other: same}, {"/cg/a": 1024, "/cg/removed-by-others": 1024})
-    after = Fingerprint({thread: same}, {"/cg/a": 1024, "/cg/made-by-others": 77})
-    assert findings(before, after) == []
-    changed = Fingerprint({thread: {**same, "affinity": (0,)}}, {"/cg/a": 1, f"/cg/{TOP}/machine": 1024})
-    assert len(findings(before, changed)) == 3
+    after = Fingerprint({thread: same}, {"/cg/a": 1024, "/cg/dasec-77": 77})
+    elsewhere = Finding("group left over", "/cg/dasec-77", "of another daemon")
+    assert changes(Look(before, ()), Look(after, (elsewhere,))) == []
+    changed = Fingerprint({thread: {**same, "affinity": (0,)}}, {"/cg/a": 1, f"/cg/{TOP_NAME}/machine": 1024})
+    assert len(changes(Look(before, ()), Look(changed, ()))) == 3
+
+
+def test_what_verify_said_before_is_not_held_against_the_demo() -> None:
+    nothing = Fingerprint({}, {})
+    old, new = Finding("knob", "thread 1", "mend"), Finding("not put back", "/run/dasec", "restore")
+    assert changes(Look(nothing, (old,)), Look(nothing, (old, new))) == [str(new)]
 
 
 def test_the_sentinel_imports_no_plotting_or_statistics() -> None:

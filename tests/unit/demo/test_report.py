@@ -82,14 +82,18 @@ def test_every_arm_figure_and_doubt_is_in_the_report(planted: Measured) -> None:
 def test_requests_that_were_not_served_are_confessed(planted: Measured) -> None:
     run = planted.runs[0]
     lossy = replace(
-        run, tenants=(replace(run.tenants[0], unfinished=7, errors=3), *run.tenants[1:]), steal=0.2
+        run,
+        tenants=(replace(run.tenants[0], unfinished=7, errors=3), *run.tenants[1:]),
+        steal=0.2,
+        other_cores=0.5,
     )
     results = replace(planted, runs=(lossy, *planted.runs[1:]))
     text = " ".join(notes(results, compare(results)))
     assert "none: 7 requests had no answer" in text
     assert "none: 3 requests failed" in text
-    assert "20.0%" in text
-    assert "none: " not in " ".join(notes(planted, compare(planted)))
+    assert "up to 20.0% of the CPU time" in text
+    assert "0.04 cores on average and 0.50 in the worst run" in text
+    assert "requests" not in " ".join(notes(planted, compare(planted)))
 
 
 def test_too_few_repetitions_are_said_to_be_too_few() -> None:

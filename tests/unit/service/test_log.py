@@ -15,11 +15,7 @@ from dasec.log import Announcer
 
 @pytest.fixture
 def logger() -> logging.Logger:
-    found = logging.getLogger("dasec.test")
-    found.setLevel(logging.INFO)
-    found.propagate = True
-    logging.getLogger("dasec").propagate = True
-    return found
+    return logging.getLogger("dasec.test")
 
 
 def test_a_state_is_announced_when_it_begins_and_when_it_ends(

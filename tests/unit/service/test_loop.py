@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -104,12 +103,6 @@ class Scene:
 
     def outcomes(self) -> set[Outcome]:
         return {result.outcome for entry, _ in self.listener.heard for result in entry.results}
-
-
-@pytest.fixture(autouse=True)
-def _log_is_seen(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logging.getLogger("dasec"), "propagate", True)
-    caplog.set_level(logging.INFO, "dasec")
 
 
 def test_every_period_is_told_with_the_state_it_was_decided_from() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
@@ -36,12 +35,6 @@ def record(path: Path, clock: Clock | None = None, max_bytes: int = 10**6, files
 
 def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines()
-
-
-@pytest.fixture(autouse=True)
-def _log_is_seen(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logging.getLogger("dasec"), "propagate", True)
-    caplog.set_level(logging.INFO, "dasec")
 
 
 def test_a_record_is_a_header_and_a_line_a_period(tmp_path: Path) -> None:

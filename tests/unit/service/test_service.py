@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dasec import log, service
+from dasec import service
 from dasec.config import MatchSection, WorkloadSection, check
 from dasec.hosts.fake import EXACT
 from dasec.hosts.host import Capabilities, RosterEntry
@@ -30,13 +29,6 @@ NO_LATENCY = replace(
     rescheduling_latency_note="the kernel ignores the slice",
     warnings=("something else",),
 )
-
-
-@pytest.fixture(autouse=True)
-def _logger_is_put_back() -> Iterator[None]:
-    handlers, propagate = log.LOGGER.handlers[:], log.LOGGER.propagate
-    yield
-    log.LOGGER.handlers[:], log.LOGGER.propagate = handlers, propagate
 
 
 def dry_order(folder: Path, periods: int) -> Order:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -102,7 +101,6 @@ def test_the_text_for_people_has_a_line_for_each_workload(tmp_path: Path) -> Non
 def test_a_directory_that_is_full_or_gone_is_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    logging.getLogger("dasec").propagate = True
     clock = Clock()
     file = told(tmp_path / "gone", clock, busy_history(1))
     for entry in busy_history(3):
