@@ -68,9 +68,12 @@ def knobs(tids: list[int]) -> list[tuple[int, tuple[int, ...], bytes]]:
     ]
 
 
-def test_fifty_periods_are_recorded_replay_and_leave_no_trace(tmp_path: Path, busy: list[int]) -> None:
+@pytest.mark.parametrize("policy", ["dasec", "static"])
+def test_fifty_periods_are_recorded_replay_and_leave_no_trace(
+    policy: str, tmp_path: Path, busy: list[int]
+) -> None:
     before = knobs(busy)
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, f'policy = "{policy}"\n{BUSY}', f"pids = [{busy[0]}]")
     record, state = tmp_path / "r", tmp_path / "state"
     ran = dasec("run", "--config", config, "--periods", "50", "--record", record, "--directory", state)
     assert ran.status == ExitStatus.DONE, ran.errors
