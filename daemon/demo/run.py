@@ -54,7 +54,7 @@ class Plan:
 
 
 OVERHEAD_S = 0.3
-"""Starting memcached, stopping the daemon and removing the groups, each run (docs/measurements.md)."""
+"""Stopping the daemon and removing the groups, each run (2 min 54 s for 20: experiments/demo/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 Sized by cores, so that any machine is loaded alike: for every two cores one memcached with two
 worker threads and, for every core, one fan-out service whose request needs three threads (a serial
 stage, two helpers) beside a background thread that no request waits for. That makes five
-vCPUs a core. The stage lengths, the burst length and a load of about 0.7 are those of the
-background scenarios in docs/measurements.md; they were fixed before any policy was measured.
+vCPUs a core. The stage lengths are those of docs/measurements.md; rates and bursts were set for a
+load of 0.7 to 0.8, the load generator included, before any policy was measured.
 """
 
 from __future__ import annotations
