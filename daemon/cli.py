@@ -14,7 +14,7 @@ DIRECTORY = Path("/run/dasec")
 
 directory_option = click.option(
     "--directory",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False, readable=False),
     default=DIRECTORY,
     envvar="RUNTIME_DIRECTORY",
     show_default=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -33,6 +34,9 @@ class Kernel(Protocol):
 
     def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, int]]:
         """Every thread of these processes and of their descendants, each with the one of `pids` it is of."""
+
+    def let_births_end(self, seconds: float) -> None:
+        """Wait until threads that are being started show."""
 
     def members(self, directory: str) -> tuple[VcpuId, ...]:
         """The threads in a group; none if there is no such group."""
@@ -101,6 +105,10 @@ class LinuxKernel:
         for pid, ancestor in ancestors.items():
             for member in _threads(pid):
                 yield member, ancestor
+
+    def let_births_end(self, seconds: float) -> None:
+        """See Kernel."""
+        time.sleep(seconds)
 
     def members(self, directory: str) -> tuple[VcpuId, ...]:
         """See Kernel."""

@@ -15,8 +15,12 @@ from .kernel import Kernel
 from .knobs import Verdict, judge
 from .ledger import ANY_PROCESS, Outstanding
 
-_SWEEPS = 4
+_SWEEPS = 6
 """A thread may have started another before it was put back: each sweep meets one more generation."""
+
+_PAUSES_S = (0.02, 0.1)
+"""clone(2) copies slice and mask before the child shows in /proc. A birth that was under way while its
+parent was put back is over after this long, unless the machine holds the parent up for longer."""
 
 _Key = tuple[int, NativeKnob, NativeValue]
 
@@ -29,8 +33,19 @@ def disinherit(
     wanted: dict[_Key, Bequest] = {
         (one.pid, one.kind, one.value): one for one in bequests if one.pid in living - {ANY_PROCESS}
     }
+    if not wanted:
+        return []
+    verdicts = _sweep(held, wanted, kernel)
+    for pause_s in _PAUSES_S:
+        kernel.let_births_end(pause_s)
+        verdicts += _sweep(held, wanted, kernel)
+    return verdicts
+
+
+def _sweep(held: frozenset[KnobRef], wanted: dict[_Key, Bequest], kernel: Kernel) -> list[Verdict]:
+    """Until nobody is found any more."""
     verdicts: list[Verdict] = []
-    for _ in range(_SWEEPS if wanted else 0):
+    for _ in range(_SWEEPS):
         found = [judge(heir, kernel) for heir in _heirs(held, wanted, kernel)]
         verdicts += found
         if not found:

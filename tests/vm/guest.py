@@ -37,14 +37,15 @@ busybox mkdir -p /rw/up /rw/work
 busybox mount -t overlay -o lowerdir=/ro,upperdir=/rw/up,workdir=/rw/work overlay /root
 for d in proc sys dev; do busybox mount -o move /$d /root/$d; done
 busybox mount -t tmpfs tmpfs /root/run
-busybox mount -t tmpfs tmpfs /root/tmp
 busybox mkdir -p /root/dev/shm /root/dev/pts
 busybox mount -t tmpfs tmpfs /root/dev/shm
 busybox mount -t devpts devpts /root/dev/pts
 busybox ip link set lo up
-busybox cp /layout.sh /job.sh /root/tmp/
-busybox chroot /root /bin/sh /tmp/layout.sh
-busybox chroot /root /bin/sh -c "exec /bin/bash /tmp/job.sh </dev/null"
+busybox mkdir /root/run/scratch
+busybox cp /layout.sh /job.sh /root/run/
+busybox chroot /root /bin/sh /run/layout.sh
+export TMPDIR=/run/scratch
+busybox chroot /root /bin/sh -c "exec /bin/bash /run/job.sh </dev/null"
 busybox echo "GUEST-EXIT:$?"
 busybox reboot -f
 """
@@ -60,7 +61,7 @@ class CgroupLayout(StrEnum):
 
 LAYOUT_SCRIPTS = {
     CgroupLayout.V1: "mount -t tmpfs tmpfs /sys/fs/cgroup\n"
-    "for c in cpu cpuacct cpuset; do\n"
+    "for c in cpu cpuacct; do\n"
     "mkdir /sys/fs/cgroup/$c; mount -t cgroup -o $c $c /sys/fs/cgroup/$c\n"
     "done\n",
     CgroupLayout.HYBRID: "mount -t tmpfs tmpfs /sys/fs/cgroup\n"

@@ -34,6 +34,7 @@ class SmallKernel:
     controllers: dict[str, str] = field(default_factory=dict)
     refuses: set[KnobRef] = field(default_factory=set)
     log: list[tuple[NativeKnob, int]] = field(default_factory=list)
+    unborn: dict[VcpuId, Thread] = field(default_factory=dict)
 
     # The world outside DASEC.
 
@@ -46,11 +47,16 @@ class SmallKernel:
         return vcpu
 
     def clone(self, parent: VcpuId, child: VcpuId) -> VcpuId:
+        self.conceive(parent, child)
+        self.let_births_end(0.0)
+        return child
+
+    def conceive(self, parent: VcpuId, child: VcpuId) -> None:
+        """The first half of clone(2): the child has its parent's knobs and does not show yet."""
         had = self.threads[parent]
-        self.threads[child] = Thread(had.slice_ns, had.mask, had.group)
+        self.unborn[child] = Thread(had.slice_ns, had.mask, had.group)
         if child.pid != parent.pid:
             self.parents[child.pid] = parent.pid
-        return child
 
     def end(self, vcpu: VcpuId) -> None:
         del self.threads[vcpu]
@@ -119,6 +125,10 @@ class SmallKernel:
                 if pid in pids:
                     yield vcpu, pid
                     break
+
+    def let_births_end(self, seconds: float) -> None:
+        self.threads.update(self.unborn)
+        self.unborn.clear()
 
     def members(self, directory: str) -> tuple[VcpuId, ...]:
         return tuple(vcpu for vcpu, one in self.threads.items() if MOUNT + one.group == directory)

@@ -130,6 +130,17 @@ def test_a_thread_born_after_our_write_that_nobody_held_gets_its_parents_prior(k
     assert have == {young: DEFAULT_SLICE_NS, child: DEFAULT_SLICE_NS, old: 4}
 
 
+def test_a_process_that_is_just_being_born_while_its_parent_is_put_back_is_not_missed(
+    kernel: SmallKernel,
+) -> None:
+    kernel.set(slice_of(1), 4)
+    child = thread(201, pid=200, start_ticks=1000)
+    kernel.conceive(thread(1), child)
+    bequest = Bequest(100, NativeKnob.SLICE, 4, 0, since_ticks=500)
+    put_back([Outstanding(slice_of(1), 0, (4,))], (), [bequest], kernel)
+    assert kernel.threads[child].slice_ns == DEFAULT_SLICE_NS
+
+
 def test_no_thread_is_swept_where_the_process_may_be_another_one_by_now(kernel: SmallKernel) -> None:
     kernel.end(thread(1))
     young = kernel.start(thread(3, start_ticks=1000))
