@@ -91,10 +91,16 @@ class Ledger:
         if kind is NativeKnob.WEIGHT_V1 or kind is NativeKnob.WEIGHT_V2 or kind is NativeKnob.CONTROLLERS:
             return
         pid = ANY_PROCESS if kind is NativeKnob.CGROUP else ref.vcpu.pid
-        known = self._bequests.get((pid, kind), ())
+        known = self._bequests.get((pid, kind), {})
+        # Who gave birth is not known. Where threads of a process had different values before us, the
+        # main thread speaks for it: the others may have been pinned one by one.
+        speaks = pid == ref.vcpu.tid
         for value in ours:
-            if value not in known:
-                self._bequeath(Bequest(pid, kind, value, holding.prior, at_ticks))
+            earlier = known.get(value)
+            if value == holding.prior or (earlier and (not speaks or earlier.prior == holding.prior)):
+                continue
+            since_ticks = min(at_ticks, earlier.since_ticks) if earlier else at_ticks
+            self._bequeath(Bequest(pid, kind, value, holding.prior, since_ticks))
 
     def settle(self, ref: KnobRef) -> None:
         """What a Settled entry does; the last knob of a process takes that process's bequests with it."""

@@ -337,6 +337,15 @@ def test_a_thread_that_was_born_with_a_value_of_ours_gets_the_prior_of_its_paren
     assert held(journal)[KnobRef(young, NativeKnob.AFFINITY)] == ((0, 1, 2, 3), ((1,), (2,)))
 
 
+def test_the_main_thread_speaks_for_its_process_where_another_was_pinned_before_us(journal: Journal) -> None:
+    journal.begin([Write(mask_of(101), (1,), (0,)), Write(mask_of(100), (0, 1, 2, 3), (0,))])
+    journal.begin([Write(mask_of(101), (1,), (1,)), Write(mask_of(100), (0, 1, 2, 3), (1,))])
+    young = [VcpuId(100, tid, boot_ticks() + 1) for tid in (102, 103)]
+    journal.begin([Write(KnobRef(young[0], NativeKnob.AFFINITY), (0,), (2,))])
+    journal.begin([Write(KnobRef(young[1], NativeKnob.AFFINITY), (1,), (2,))])
+    assert [held(journal)[KnobRef(one, NativeKnob.AFFINITY)][0] for one in young] == [(0, 1, 2, 3)] * 2
+
+
 def test_a_thread_that_is_older_than_our_write_has_its_value_from_its_owner(journal: Journal) -> None:
     journal.begin([Write(slice_of(100), 0, 4), Write(mask_of(100), (0, 1, 2, 3), (1,))])
     journal.begin([Write(slice_of(101), 4, 5), Write(mask_of(101), (1,), (2,))])
