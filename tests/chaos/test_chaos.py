@@ -63,7 +63,9 @@ class Round:
         with self.said.open("wb") as said:
             self.daemon = subprocess.Popen(self._command("run", "--config", str(self.file)), stderr=said)
         self.changed = False
-        self.own_masks = policy == "shuffle"  # which never pins to core 1, as the third party does
+        # The third party leaves masks alone: with masks of its own on some threads, a child born meanwhile is
+        # now and then given a sibling's prior mask (docs/safety.md, Limits).
+        self.own_masks = False
 
     def await_work(self) -> None:
         """Until the daemon has changed something."""
