@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
 from ..model import VcpuId
@@ -39,6 +41,10 @@ class NativeKnob(StrEnum):
     AFFINITY = "affinity"
     CGROUP = "cgroup"
     CONTROLLERS = "controllers"
+
+
+UNSET: Mapping[NativeKnob, NativeValue] = {NativeKnob.SLICE: 0, NativeKnob.AFFINITY: ()}
+"""What is written to a knob so that it is as if nobody had ever set it."""
 
 
 class KnobRef(NamedTuple):
@@ -135,6 +141,28 @@ def write_known(
                 raise OSError(errno.EINVAL, f"{value!r} is no value for {ref.kind}")
     except OSError as error:
         raise _gone_or(error, ref) from error
+
+
+def unset(ref: KnobRef, proc: str = procfs.PROC) -> NativeValue:
+    """What a slice or a mask reads as while nobody has set it. Raises ThreadGone, or OSError."""
+    if ref.kind is NativeKnob.SLICE:
+        return default_slice_ns()
+    online = cpus.online()
+    allowed = cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid, proc) or online
+    return tuple(sorted(allowed & online))
+
+
+def prior_of(ref: KnobRef, found: NativeValue, proc: str = procfs.PROC) -> NativeValue:
+    """What to put back where `found` was there before us. A default slice and a mask that is all its
+    cpuset allows were never set: they go back to that. Raises ThreadGone, or OSError."""
+    nothing = UNSET.get(ref.kind)
+    return found if nothing is None or found != unset(ref, proc) else nothing
+
+
+@cache
+def default_slice_ns() -> int:
+    """The kernel's default slice, asked for once."""
+    return schedattr.default_slice_ns()
 
 
 def _check(ref: KnobRef, proc: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..linux import procfs
+from ..linux import knob, procfs
 from ..linux.errors import ThreadGone
 from ..linux.knob import KnobRef, NativeKnob, NativeValue
+from ..model import VcpuId
 from .ledger import ANY_PROCESS, Ledger
 
 _GENERATIONS = 4
@@ -26,9 +27,25 @@ class Heirs:
             return inherited.prior if inherited else None
         for pid in lineage(ref.vcpu.pid):
             inherited = self._ledger.bequest(pid, ref.kind, found)
-            if inherited and ref.vcpu.start_ticks >= inherited.since_ticks:
+            if (
+                inherited
+                and ref.vcpu.start_ticks >= inherited.since_ticks
+                and not self._own(pid, ref.kind, found)
+            ):
                 return inherited.prior
         return None
+
+    def _own(self, pid: int, kind: NativeKnob, value: NativeValue) -> bool:
+        """Would the main thread of this process have this value without us? Then nobody can tell that
+        the newcomer has it from a sibling of which it is ours."""
+        main = KnobRef(VcpuId(pid, pid, 0), kind)
+        prior = self._ledger.prior_of_main(pid, kind)
+        try:
+            if prior is None:
+                return knob.read_known(main) == value
+            return prior == value or (prior == knob.UNSET.get(kind) and knob.unset(main) == value)
+        except (ThreadGone, OSError):
+            return False
 
 
 def lineage(pid: int) -> Iterator[int]:

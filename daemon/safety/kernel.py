@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple, Protocol
 
-from ..linux import cgroupfs, cpus, knob, procfs, schedattr
+from ..linux import cgroupfs, knob, procfs
 from ..linux.errors import ThreadGone
 from ..linux.knob import KnobRef, NativeKnob, NativeValue
 from ..model import VcpuId
@@ -87,11 +86,7 @@ class LinuxKernel:
 
     def unset(self, ref: KnobRef) -> NativeValue:
         """See Kernel."""
-        if ref.kind is NativeKnob.SLICE:
-            return _default_slice_ns()
-        online = cpus.online()
-        allowed = cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid) or online
-        return tuple(sorted(allowed & online))
+        return knob.unset(ref)
 
     def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, int]]:
         """See Kernel."""
@@ -135,11 +130,6 @@ class LinuxKernel:
     def remove_group(self, directory: str) -> bool:
         """See Kernel."""
         return cgroupfs.remove_group(directory)
-
-
-@cache
-def _default_slice_ns() -> int:
-    return schedattr.default_slice_ns()
 
 
 def _group(hierarchy: cgroupfs.Hierarchy, directory: str) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ..linux.errors import HierarchyMissing, ThreadGone
-from ..linux.knob import KnobRef, NativeKnob, NativeValue
+from ..linux.knob import UNSET, KnobRef, NativeKnob, NativeValue
 from .kernel import Kernel
 from .ledger import Outstanding
 
@@ -77,7 +77,7 @@ def as_before(one: Outstanding, present: NativeValue, kernel: Kernel) -> bool:
 
 
 def _is_unset(ref: KnobRef, prior: NativeValue) -> bool:
-    return (ref.kind is NativeKnob.SLICE and prior == 0) or (ref.kind is NativeKnob.AFFINITY and prior == ())
+    return ref.kind in UNSET and prior == UNSET[ref.kind]
 
 
 def describe(ref: KnobRef) -> str:

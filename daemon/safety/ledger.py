@@ -64,6 +64,7 @@ class Ledger:
         self._bequests: dict[tuple[int, NativeKnob], dict[NativeValue, Bequest]] = {}
         self._held_of: Counter[int] = Counter()
         self._whole: set[int] = set()
+        self._of_main: dict[tuple[int, NativeKnob], Holding] = {}
 
     def enter(self, entry: Entry) -> None:
         """Add one entry."""
@@ -107,6 +108,8 @@ class Ledger:
         if self.held.pop(ref, None) is None:
             return
         pid = ref.vcpu.pid
+        if pid == ref.vcpu.tid:
+            self._of_main.pop((pid, ref.kind), None)
         self._held_of[pid] -= 1
         if self._held_of[pid] <= 0:
             del self._held_of[pid]
@@ -131,6 +134,11 @@ class Ledger:
         if kind is NativeKnob.AFFINITY and pid not in self._whole:
             return None
         return self._bequests.get((pid, kind), {}).get(value)
+
+    def prior_of_main(self, pid: int, kind: NativeKnob) -> NativeValue | None:
+        """What this knob of the main thread held before us, or None where we do not hold it."""
+        holding = self._of_main.get((pid, kind))
+        return None if holding is None else holding.prior
 
     def bequests(self) -> tuple[Bequest, ...]:
         """Every such value."""
@@ -159,6 +167,7 @@ class Ledger:
             self._held_of[pid] += 1
         if pid == tid:
             self._whole.add(pid)
+            self._of_main[pid, ref.kind] = holding
         self.held[ref] = holding
 
     def _bequeath(self, bequest: Bequest) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..linux.errors import ThreadGone
 from ..linux.knob import KnobRef, NativeKnob, NativeValue
+from ..model import VcpuId
 from .codec import Bequest
 from .kernel import Kernel
 from .knobs import Verdict, judge
@@ -55,7 +56,9 @@ def _sweep(held: frozenset[KnobRef], wanted: dict[_Key, Bequest], kernel: Kernel
 
 def _heirs(held: frozenset[KnobRef], wanted: dict[_Key, Bequest], kernel: Kernel) -> Iterator[Outstanding]:
     kinds = sorted({kind for _, kind, _ in wanted})
-    for vcpu, pid in kernel.family(frozenset(pid for pid, _, _ in wanted)):
+    family = tuple(kernel.family(frozenset(pid for pid, _, _ in wanted)))
+    mains = {vcpu.pid: vcpu for vcpu, pid in family if vcpu.tid == vcpu.pid == pid}
+    for vcpu, pid in family:
         for kind in kinds:
             ref = KnobRef(vcpu, kind)
             if ref in held:
@@ -64,5 +67,16 @@ def _heirs(held: frozenset[KnobRef], wanted: dict[_Key, Bequest], kernel: Kernel
                 bequest = wanted.get((pid, kind, kernel.read(ref)))
             except (ThreadGone, OSError):
                 continue
-            if bequest is not None and vcpu.start_ticks >= bequest.since_ticks:
+            if bequest is None or vcpu.start_ticks < bequest.since_ticks:
+                continue
+            if not _own(bequest, mains.get(pid), kernel):
                 yield Outstanding(ref, bequest.prior, (bequest.value,))
+
+
+def _own(bequest: Bequest, main: VcpuId | None, kernel: Kernel) -> bool:
+    """Has the main thread this value, now that it has its own back? Then the newcomer may have it from
+    there, and nobody can tell that it has it from a sibling of which it was ours."""
+    try:
+        return main is not None and kernel.read(KnobRef(main, bequest.kind)) == bequest.value
+    except (ThreadGone, OSError):
+        return False

@@ -63,9 +63,8 @@ class Round:
         with self.said.open("wb") as said:
             self.daemon = subprocess.Popen(self._command("run", "--config", str(self.file)), stderr=said)
         self.changed = False
-        # The third party leaves masks alone: with masks of its own on some threads, a child born meanwhile is
-        # now and then given a sibling's prior mask (docs/safety.md, Limits).
-        self.own_masks = False
+        # `dasec` may choose the very mask that the third party chose; `shuffle` pins to another core.
+        self.own_masks = policy == "shuffle"
 
     def await_work(self) -> None:
         """Until the daemon has changed something."""

@@ -64,6 +64,21 @@ def test_each_answer_to_a_foreign_write_is_given_within_a_period(
         assert value_of(stage.held_by_kernel(vcpu), knob) == THEIRS[knob] != value_of(before, knob)
 
 
+def test_a_mask_set_since_the_last_look_is_not_overwritten_by_our_first_write(build: Build) -> None:
+    stage = build(OnForeignWrite.YIELD)
+    vcpu = stage.spawn()
+    seen = stage.host.observe(roster([vcpu]))
+    stage.meddle(vcpu, Knob.AFFINITY, THEIRS[Knob.AFFINITY])
+    before = seen.knobs[vcpu].affinity
+    assert before is not None
+    (result,) = stage.host.apply([Change(vcpu, Knob.AFFINITY, before, NEW[Knob.AFFINITY], "test")])
+    assert result.outcome is Outcome.REJECTED
+    assert "somebody else set its mask" in result.detail
+    assert value_of(stage.held_by_kernel(vcpu), Knob.AFFINITY) == THEIRS[Knob.AFFINITY]
+    (workload,) = stage.host.observe(roster([vcpu])).workloads
+    assert workload.vcpus[0].allowed == THEIRS[Knob.AFFINITY]
+
+
 def test_under_alert_the_policy_may_write_again_and_restore_gives_back_theirs(build: Build) -> None:
     stage = build(OnForeignWrite.ALERT)
     vcpu = stage.spawn()

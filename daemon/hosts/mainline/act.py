@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
 from ...linux.errors import ThreadGone
 from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
-from ...model import Change, Knob, Outcome, Result, VcpuId
+from ...model import Change, Core, Knob, Outcome, Result, VcpuId
 from . import units
 from .adopt import alone
 from .ahead import WriteAhead
@@ -46,7 +46,6 @@ class Actuator:
     groups: OwnGroups | None
     hierarchy: cgroupfs.Hierarchy | None
     watch: WeightWatch
-    default_slice_ns: int
     dry_run: bool
     proc: str = procfs.PROC
 
@@ -115,18 +114,10 @@ class Actuator:
         inherited = self.journal.inherited(ref, found)
         if inherited is not None:
             return _Step(Write(ref, found, new), inherited)
-        prior = self._unset_if_default(ref, found)
+        if kind is NativeKnob.AFFINITY:
+            _same_mask_as_decided_on(thread, found)
+        prior = knob.prior_of(ref, found, self.proc)
         return _Step(Write(ref, prior, new), prior)
-
-    def _unset_if_default(self, ref: KnobRef, found: NativeValue) -> NativeValue:
-        """A default slice and a mask that is all its cpuset allows were never set: restore them to that."""
-        if ref.kind is NativeKnob.SLICE and found == self.default_slice_ns:
-            return 0
-        if ref.kind is NativeKnob.AFFINITY and isinstance(found, tuple):
-            everything = cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid, self.proc) or cpus.online()
-            if set(found) == everything & cpus.online():
-                return ()
-        return found
 
     def _carry_out(self, intents: list[_Intent]) -> list[Verdict]:
         if not intents:
@@ -203,6 +194,13 @@ def _knob_refusal(change: Change, thread: ManagedThread) -> Verdict | None:
     if isinstance(change.new, frozenset) and not (change.new and change.new <= thread.vcpu.allowed):
         return Outcome.REJECTED, "outside the cores that the thread may use"
     return None
+
+
+def _same_mask_as_decided_on(thread: ManagedThread, found: NativeValue) -> None:
+    """A mask that somebody set since we last looked is his: the policy has to decide anew, within it."""
+    if isinstance(found, tuple) and thread.vcpu.allowed != frozenset(found):
+        thread.allow(frozenset(map(Core, found)))
+        raise OSError(errno.EBUSY, f"somebody else set its mask to {','.join(map(str, found))}")
 
 
 def _kind(which: Knob, thread: ManagedThread) -> NativeKnob:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...linux import affinity, cgroupfs, procfs, schedattr
+from ...linux import affinity, cgroupfs, knob, procfs, schedattr
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...linux.knob import KnobRef, NativeKnob
 from ...model import NEUTRAL_WEIGHT, Core, Knobs, Vcpu, VcpuId
@@ -60,10 +60,11 @@ class Adoption:
     def _allowed(self, who: VcpuId) -> frozenset[Core]:
         """The thread's mask; its parent's true mask where it was born with one of ours."""
         present = affinity.get(who.tid)
-        prior = self.journal.inherited(KnobRef(who, NativeKnob.AFFINITY), present)
-        if isinstance(prior, tuple):
-            present = prior or tuple(sorted(cgroupfs.cpuset_of(who.pid, who.tid, self.proc))) or present
-        return frozenset(Core(cpu) for cpu in present)
+        ref = KnobRef(who, NativeKnob.AFFINITY)
+        prior = self.journal.inherited(ref, present)
+        if prior == ():
+            prior = knob.unset(ref, self.proc)
+        return frozenset(map(Core, prior if isinstance(prior, tuple) else present))
 
     def _group(self, who: VcpuId) -> str:
         if self.hierarchy is None:

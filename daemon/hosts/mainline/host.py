@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from ...linux import cgroupfs, procfs, schedattr
+from ...linux import cgroupfs, procfs
 from ...linux.cpus import SYSFS
 from ...linux.errors import HierarchyMissing
 from ...linux.limits import raise_open_files
-from ...model import Change, Core, Counters, Result, Snapshot, ThreadState, VcpuId, Workload
+from ...model import Change, Core, Counters, Knob, Outcome, Result, Snapshot, ThreadState, VcpuId, Workload
 from ...safety.kernel import Kernel, LinuxKernel
 from ..host import Capabilities, Restored, RosterEntry
 from .act import Actuator
@@ -64,9 +64,7 @@ class Mainline:
         self._put_back = PutBack(journal, groups, kernel or LinuxKernel())
         self._crew = Crew(adoption, self._put_back, groups, self._watch, self._notices)
         self._read_back = ReadBack(journal, on_foreign_write, self._watch, self._notices, proc)
-        self._actuator = Actuator(
-            journal, groups, self._hierarchy, self._watch, schedattr.default_slice_ns(), dry_run, proc
-        )
+        self._actuator = Actuator(journal, groups, self._hierarchy, self._watch, dry_run, proc)
         self._counters: dict[VcpuId, Counters] = {}
         self._sampler = Sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
@@ -110,7 +108,10 @@ class Mainline:
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Journal, check identity, write. One Result a Change, in order."""
-        return self._actuator.apply(changes, self._crew.by_id)
+        results = self._actuator.apply(changes, self._crew.by_id)
+        if any(one.outcome is Outcome.REJECTED and one.change.knob is Knob.AFFINITY for one in results):
+            self._workloads = self._crew.workloads()  # somebody else may have changed what is allowed
+        return results
 
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""

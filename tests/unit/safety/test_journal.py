@@ -5,31 +5,17 @@ from __future__ import annotations
 import os
 import resource
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import KnobRef, NativeKnob, Write
-from dasec.model import VcpuId
+from dasec.linux.knob import Write
 from dasec.safety import codec
 from dasec.safety import journal as journal_module
 from dasec.safety.directory import ASIDE, KEPT_ASIDE, JournalBusy
-from dasec.safety.journal import Journal, boot_ticks, peek, read_boot_id
+from dasec.safety.journal import Journal, peek, read_boot_id
 
-from .knobs_for_tests import group_of, held, mask_of, open_journal, reopen, slice_of, thread, weight_of
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "state"
-
-
-@pytest.fixture
-def journal(place: Path) -> Iterator[Journal]:
-    one = open_journal(place)
-    yield one
-    one.close()
+from .knobs_for_tests import group_of, held, mask_of, open_journal, reopen, slice_of, weight_of
 
 
 def test_a_new_journal_holds_nothing(journal: Journal) -> None:
@@ -325,62 +311,6 @@ def test_a_rewrite_that_was_cut_short_leaves_the_journal_as_it_was(journal: Jour
     again, notices = reopen(journal, place)
     assert notices == ()
     assert held(again) == {slice_of(1): (0, (4,))}
-    again.close()
-
-
-def test_a_thread_that_was_born_with_a_value_of_ours_gets_the_prior_of_its_parent(journal: Journal) -> None:
-    journal.begin([Write(slice_of(100), 0, 4), Write(mask_of(100), (0, 1, 2, 3), (1,))])
-    young = VcpuId(100, 101, boot_ticks() + 1)
-    journal.begin([Write(KnobRef(young, NativeKnob.SLICE), 4, 5)])
-    journal.begin([Write(KnobRef(young, NativeKnob.AFFINITY), (1,), (2,))])
-    assert held(journal)[KnobRef(young, NativeKnob.SLICE)] == (0, (4, 5))
-    assert held(journal)[KnobRef(young, NativeKnob.AFFINITY)] == ((0, 1, 2, 3), ((1,), (2,)))
-
-
-def test_the_main_thread_speaks_for_its_process_where_another_was_pinned_before_us(journal: Journal) -> None:
-    journal.begin([Write(mask_of(101), (1,), (0,)), Write(mask_of(100), (0, 1, 2, 3), (0,))])
-    journal.begin([Write(mask_of(101), (1,), (1,)), Write(mask_of(100), (0, 1, 2, 3), (1,))])
-    young = [VcpuId(100, tid, boot_ticks() + 1) for tid in (102, 103)]
-    journal.begin([Write(KnobRef(young[0], NativeKnob.AFFINITY), (0,), (2,))])
-    journal.begin([Write(KnobRef(young[1], NativeKnob.AFFINITY), (1,), (2,))])
-    assert [held(journal)[KnobRef(one, NativeKnob.AFFINITY)][0] for one in young] == [(0, 1, 2, 3)] * 2
-
-
-def test_a_thread_that_is_older_than_our_write_has_its_value_from_its_owner(journal: Journal) -> None:
-    journal.begin([Write(slice_of(100), 0, 4), Write(mask_of(100), (0, 1, 2, 3), (1,))])
-    journal.begin([Write(slice_of(101), 4, 5), Write(mask_of(101), (1,), (2,))])
-    assert held(journal)[slice_of(101)] == (4, (5,))
-    assert held(journal)[mask_of(101)] == ((1,), ((2,),))
-
-
-def test_a_mask_in_a_process_of_which_we_hold_vcpu_threads_only_is_its_owners(journal: Journal) -> None:
-    journal.begin([Write(mask_of(101), (0, 1, 2, 3), (1,))])
-    young = KnobRef(VcpuId(100, 102, boot_ticks() + 1), NativeKnob.AFFINITY)
-    journal.begin([Write(young, (1,), (2,))])
-    assert held(journal)[young] == ((1,), ((2,),))
-
-
-def test_a_thread_found_in_a_group_of_ours_belongs_into_the_group_above(journal: Journal) -> None:
-    journal.group_made("/cg/vm/dasec-1")
-    journal.begin([Write(group_of(1), "/vm", "/vm/dasec-1")])
-    assert journal.inherited(group_of(2), "/vm/dasec-1") == "/vm"
-    assert journal.inherited(group_of(2), "/vm") is None
-    journal.group_gone("/cg/vm/dasec-1")
-    assert journal.inherited(group_of(2), "/vm/dasec-1") is None
-
-
-def test_what_may_be_inherited_survives_a_crash_and_a_rewrite(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 0)
-    journal = open_journal(place)
-    for new in (4, 5, 6, 7, 8):
-        journal.begin([Write(slice_of(100), 0, new)])
-    again, _ = reopen(journal, place)
-    young = KnobRef(thread(101, start_ticks=boot_ticks() + 1), NativeKnob.SLICE)
-    assert [again.inherited(young, value) for value in (4, 8, 9)] == [0, 0, None]
-    again.settle([slice_of(100)])
-    assert again.inherited(young, 4) is None
     again.close()
 
 

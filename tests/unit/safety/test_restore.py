@@ -141,6 +141,16 @@ def test_a_process_that_is_just_being_born_while_its_parent_is_put_back_is_not_m
     assert kernel.threads[child].slice_ns == DEFAULT_SLICE_NS
 
 
+def test_what_the_main_thread_has_again_is_not_taken_from_those_born_with_it(kernel: SmallKernel) -> None:
+    """Somebody pinned thread 2 to CPU 1 before we gave it the mask that its main thread always had."""
+    kernel.set(mask_of(2), ALL_CPUS)
+    young = kernel.clone(thread(100), thread(3, start_ticks=1000))
+    bequest = Bequest(100, NativeKnob.AFFINITY, ALL_CPUS, (1,), since_ticks=500)
+    put_back([Outstanding(mask_of(2), (1,), (ALL_CPUS,))], (), [bequest], kernel)
+    assert kernel.threads[thread(2)].mask == (1,)
+    assert kernel.threads[young].mask == ALL_CPUS
+
+
 def test_no_thread_is_swept_where_the_process_may_be_another_one_by_now(kernel: SmallKernel) -> None:
     kernel.end(thread(1))
     young = kernel.start(thread(3, start_ticks=1000))
