@@ -20,7 +20,7 @@ static void iterate(uint64_t iterations)
 	}
 }
 
-double burn_calibrate(void)
+static double calibrate(void)
 {
 	uint64_t best_ns = UINT64_MAX;
 
@@ -34,6 +34,11 @@ double burn_calibrate(void)
 			best_ns = spent_ns;
 	}
 	return (double)CALIBRATION_ITERATIONS * (double)NS_PER_US / (double)(best_ns ? best_ns : 1);
+}
+
+struct burner burn_prepare(double iterations_per_us)
+{
+	return (struct burner){iterations_per_us > 0.0 ? iterations_per_us : calibrate()};
 }
 
 void burn(const struct burner *burner, double us)

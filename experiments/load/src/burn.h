@@ -16,8 +16,11 @@ struct burner {
 	double iterations_per_us;
 };
 
-/* Measures this CPU, about 20 ms; the best of several tries, so that preemption does not count. */
-double burn_calibrate(void);
+/*
+ * A burner of this speed; for 0 it measures this CPU, about 20 ms: the best of several tries, so that
+ * preemption does not count.
+ */
+struct burner burn_prepare(double iterations_per_us);
 
 /* Works for this much CPU time, less when the run is stopped meanwhile. */
 void burn(const struct burner *burner, double us);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run.h"
+#include "output.h"
 #include "subcommands.h"
 
 #include <stdio.h>

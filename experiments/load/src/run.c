@@ -45,19 +45,16 @@ static void set_start(struct run *run)
 	run->samples.start_ns = run->start_ns;
 }
 
-static void write_ready(FILE *file, const struct run *run, const struct crew *crew, pid_t feeder)
+static void write_ready(FILE *file, const char *path, const struct run *run, const struct crew *crew,
+			pid_t feeder)
 {
-	struct json json = {.file = file};
+	struct json json = output_begin_ready(file);
 
-	json_open_object(&json, NULL);
-	json_bool(&json, "ready", true);
-	json_count(&json, "pid", (uint64_t)getpid());
 	crew_write_tids(crew, &json, "threads");
 	if (feeder)
 		json_count(&json, "feeder_pid", (uint64_t)feeder);
 	json_count(&json, "start_at_ns", run->start_ns);
-	json_close_object(&json);
-	fputc('\n', file);
+	output_end(&json, path);
 }
 
 /* A reader that polls for the file never sees half a line. */
@@ -70,8 +67,7 @@ static void write_ready_file(const struct run *run, const struct crew *crew, pid
 	if (snprintf(temporary, sizeof(temporary), "%s.part", path) >= (int)sizeof(temporary))
 		fail_option("ready", "is too long a path");
 	file = output_open(temporary);
-	write_ready(file, run, crew, feeder);
-	output_close(file, temporary);
+	write_ready(file, temporary, run, crew, feeder);
 	if (rename(temporary, path) != 0)
 		fail_run("cannot write %s: %s", path, strerror(errno));
 }
@@ -79,12 +75,10 @@ static void write_ready_file(const struct run *run, const struct crew *crew, pid
 void run_announce(struct run *run, const struct crew *crew, pid_t feeder)
 {
 	set_start(run);
-	if (run->options->ready) {
+	if (run->options->ready)
 		write_ready_file(run, crew, feeder);
-	} else {
-		write_ready(stdout, run, crew, feeder);
-		output_close(stdout, NULL);
-	}
+	else
+		write_ready(stdout, NULL, run, crew, feeder);
 }
 
 uint64_t run_scheduled_ns(const struct run *run, size_t request)
@@ -107,18 +101,11 @@ static double measured_seconds(const struct run *run)
 
 struct json run_open_result(struct run *run)
 {
-	struct json json = {.file = run->out};
+	struct json json =
+		output_begin(run->out, run->line, run->options->seed, stop_interrupted());
 	size_t completed = samples_completed(&run->samples);
 	double seconds = measured_seconds(run);
 
-	json_open_object(&json, NULL);
-	json_count(&json, "schema", OUTPUT_SCHEMA);
-	json_text(&json, "tool", "dasec-load");
-	json_text(&json, "version", DASEC_LOAD_VERSION);
-	json_text(&json, "subcommand", run->line->subcommand);
-	cli_write_parameters(run->line, &json);
-	json_count(&json, "seed", run->options->seed);
-	json_bool(&json, "interrupted", stop_interrupted());
 	json_count(&json, "start_at_ns", run->start_ns);
 	json_count(&json, "warmup_arrivals", run->arrivals.first_measured);
 	json_count(&json, "arrivals_scheduled", run->samples.count);
@@ -154,9 +141,7 @@ void run_close_result(struct run *run, struct json *json)
 	write_column(json, "latency_ns", &run->samples, SOJOURN);
 	write_column(json, "queue_ns", &run->samples, QUEUE);
 	write_column(json, "service_ns", &run->samples, SERVICE);
-	json_close_object(json);
-	fputc('\n', run->out);
-	output_close(run->out, run->options->out);
+	output_end(json, run->options->out);
 	if (run->options->samples)
 		samples_write(&run->samples, run->options->samples);
 }

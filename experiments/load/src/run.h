@@ -9,9 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define DASEC_LOAD_VERSION "0.1.0"
-#define OUTPUT_SCHEMA 1
-
 /* A request that leaves its sender this much after its schedule is counted as a late send. */
 #define LATE_NS (100 * NS_PER_US)
 

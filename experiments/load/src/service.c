@@ -133,9 +133,7 @@ int service_main(char **arguments)
 
 	run_prepare(&service.run, &service.options.run, &line);
 	service.variant = variants[service.options.variant];
-	service.burner.iterations_per_us = service.options.iterations_per_us > 0.0
-						   ? service.options.iterations_per_us
-						   : burn_calibrate();
+	service.burner = burn_prepare(service.options.iterations_per_us);
 	stop_install_handlers();
 	if (service.options.feeder)
 		feeder = feeder_fork(&service.run); /* before there are threads to lose */

@@ -12,7 +12,6 @@
 #include "subcommands.h"
 
 #include <stdatomic.h>
-#include <unistd.h>
 
 #define MOST_THREADS 16384
 
@@ -87,18 +86,13 @@ static void start_threads(struct load *load)
 
 static void announce(const struct load *load)
 {
-	struct json json = {.file = stdout};
+	struct json json = output_begin_ready(stdout);
 
-	json_open_object(&json, NULL);
-	json_bool(&json, "ready", true);
-	json_count(&json, "pid", (uint64_t)getpid());
 	json_open_array(&json, "tids");
 	for (size_t i = 0; i < load->crew.count; i++)
 		json_count(&json, NULL, (uint64_t)load->crew.members[i].tid);
 	json_close_array(&json);
-	json_close_object(&json);
-	fputc('\n', stdout);
-	output_close(stdout, NULL);
+	output_end(&json, NULL);
 }
 
 /* Without a length the signal is the normal end. */
@@ -109,25 +103,15 @@ static bool is_interrupted(const struct options *o)
 
 static void write_result(struct load *load, const struct command_line *line, FILE *file)
 {
-	struct json json = {.file = file};
+	struct json json = output_begin(file, line, load->options.seed, is_interrupted(&load->options));
 	uint64_t bursts = atomic_load(&load->bursts);
 
-	json_open_object(&json, NULL);
-	json_count(&json, "schema", OUTPUT_SCHEMA);
-	json_text(&json, "tool", "dasec-load");
-	json_text(&json, "version", DASEC_LOAD_VERSION);
-	json_text(&json, "subcommand", line->subcommand);
-	cli_write_parameters(line, &json);
-	json_count(&json, "seed", load->options.seed);
-	json_bool(&json, "interrupted", is_interrupted(&load->options));
 	json_real(&json, "iterations_per_us", load->burner.iterations_per_us);
 	json_real(&json, "seconds_measured",
 		  (double)(clock_now_ns() - load->start_ns) / (double)NS_PER_S);
 	json_count(&json, "bursts", bursts);
 	json_real(&json, "cpu_s", (double)clock_process_cpu_ns() / (double)NS_PER_S);
-	json_close_object(&json);
-	fputc('\n', file);
-	output_close(file, load->options.out);
+	output_end(&json, load->options.out);
 }
 
 static struct command_line parse(struct options *o, char **arguments)
@@ -166,9 +150,7 @@ int threads_main(char **arguments)
 	struct command_line line = parse(&load.options, arguments);
 	FILE *file = output_open(load.options.out);
 
-	load.burner.iterations_per_us = load.options.iterations_per_us > 0.0
-						? load.options.iterations_per_us
-						: burn_calibrate();
+	load.burner = burn_prepare(load.options.iterations_per_us);
 	stop_install_handlers();
 	start_threads(&load);
 	announce(&load);

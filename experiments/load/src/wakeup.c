@@ -13,7 +13,6 @@
 #include "summary.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 struct options {
 	uint64_t cpu, hogs, settle_ms, seed;
@@ -79,19 +78,14 @@ static void start_threads(struct wakeup *wakeup)
 
 static void announce(const struct wakeup *wakeup)
 {
-	struct json json = {.file = stdout};
+	struct json json = output_begin_ready(stdout);
 
-	json_open_object(&json, NULL);
-	json_bool(&json, "ready", true);
-	json_count(&json, "pid", (uint64_t)getpid());
 	json_count(&json, "waker", (uint64_t)wakeup->crew.members[0].tid);
 	json_open_array(&json, "hogs");
 	for (size_t i = 1; i < wakeup->crew.count; i++)
 		json_count(&json, NULL, (uint64_t)wakeup->crew.members[i].tid);
 	json_close_array(&json);
-	json_close_object(&json);
-	fputc('\n', stdout);
-	output_close(stdout, NULL);
+	output_end(&json, NULL);
 }
 
 static void measure(struct wakeup *wakeup)
@@ -109,22 +103,12 @@ static void measure(struct wakeup *wakeup)
 
 static void write_result(struct wakeup *wakeup, const struct command_line *line, FILE *file)
 {
-	struct json json = {.file = file};
+	struct json json = output_begin(file, line, wakeup->options.seed, stop_interrupted());
 
-	json_open_object(&json, NULL);
-	json_count(&json, "schema", OUTPUT_SCHEMA);
-	json_text(&json, "tool", "dasec-load");
-	json_text(&json, "version", DASEC_LOAD_VERSION);
-	json_text(&json, "subcommand", line->subcommand);
-	cli_write_parameters(line, &json);
-	json_count(&json, "seed", wakeup->options.seed);
-	json_bool(&json, "interrupted", stop_interrupted());
 	json_real(&json, "iterations_per_us", wakeup->burner.iterations_per_us);
 	summary_write(&json, "latency_ns", wakeup->latency_ns, wakeup->count);
 	summary_write(&json, "response_ns", wakeup->response_ns, wakeup->count);
-	json_close_object(&json);
-	fputc('\n', file);
-	output_close(file, wakeup->options.out);
+	output_end(&json, wakeup->options.out);
 }
 
 static void check_cpu(uint64_t cpu)
@@ -174,9 +158,7 @@ int wakeup_main(char **arguments)
 	struct command_line line = parse(&wakeup.options, arguments);
 	FILE *file = output_open(wakeup.options.out);
 
-	wakeup.burner.iterations_per_us = wakeup.options.iterations_per_us > 0.0
-						  ? wakeup.options.iterations_per_us
-						  : burn_calibrate();
+	wakeup.burner = burn_prepare(wakeup.options.iterations_per_us);
 	stop_install_handlers();
 	start_threads(&wakeup);
 	announce(&wakeup);
