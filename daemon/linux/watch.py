@@ -15,6 +15,11 @@ _IN_MODIFY = 0x002
 _EVENT = struct.Struct("iIII")
 _BUFFER_BYTES = 65536
 
+_READS = 8
+"""Buffers a look: twice the kernel's queue (fs.inotify.max_queued_events, 16 384 by default, of 16 bytes). Whoever
+writes faster than we read must not keep us here: the rest is seen at the next look, or as an overflow.
+"""
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -51,7 +56,9 @@ class FileWatch:
     def written(self) -> frozenset[str]:
         """The files written to since the last call, by whomever."""
         paths: set[str] = set()
-        while self._descriptor >= 0:
+        if self._descriptor < 0:
+            return frozenset()
+        for _ in range(_READS):
             try:
                 events = os.read(self._descriptor, _BUFFER_BYTES)
             except BlockingIOError:

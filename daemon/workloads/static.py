@@ -7,7 +7,6 @@ for user processes only, against a process's own name (its main thread's comm), 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,25 +27,17 @@ Numbers = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """One configured workload: exactly one of pids, cgroup, comm, comm_regex says who belongs to it."""
+    """One configured workload: exactly one of pids, cgroup, comm says who belongs to it."""
 
     name: str
     share: int | None = None
     pids: tuple[int, ...] = ()
     cgroup: str | None = None
     comm: str | None = None
-    comm_regex: str | None = None
 
     def __post_init__(self) -> None:
-        kinds = [bool(self.pids), self.cgroup is not None, self.comm is not None, self.comm_regex is not None]
-        if sum(kinds) != 1:
-            raise ValueError(f"workload {self.name}: name exactly one of pids, cgroup, comm, comm_regex")
-
-    def matches(self, comm: str) -> bool:
-        """Does a process of this name belong to it?"""
-        if self.comm is not None:
-            return comm == self.comm
-        return self.comm_regex is not None and re.fullmatch(self.comm_regex, comm) is not None
+        if sum((bool(self.pids), self.cgroup is not None, self.comm is not None)) != 1:
+            raise ValueError(f"workload {self.name}: name exactly one of pids, cgroup, comm")
 
 
 class Discovered(NamedTuple):
@@ -97,11 +88,11 @@ class StaticWorkloads:
 
     def _scan(self) -> None:
         """Who is there, in /proc and in the named cgroups; and thread lists, whatever their counts say."""
-        named = [one for one in self._selectors if one.comm is not None or one.comm_regex is not None]
+        named = [one for one in self._selectors if one.comm is not None]
         if named:
             running = tuple(self._user_processes())
             for one in named:
-                self._pids_of[one.name] = tuple(pid for pid, comm in running if one.matches(comm))
+                self._pids_of[one.name] = tuple(pid for pid, comm in running if comm == one.comm)
         for one in self._selectors:
             if one.cgroup is not None:
                 self._in_groups[one.name] = self._threads_below(one.cgroup)
