@@ -16,9 +16,8 @@ _EVENT = struct.Struct("iIII")
 _BUFFER_BYTES = 65536
 
 _READS = 8
-"""Buffers a look: twice the kernel's queue (fs.inotify.max_queued_events, 16 384 by default, of 16 bytes). Whoever
-writes faster than we read must not keep us here: the rest is seen at the next look, or as an overflow.
-"""
+"""Buffers a look: twice the kernel's queue (fs.inotify.max_queued_events: 16 384 of 16 bytes). Whoever writes
+faster than we read must not keep us here: the rest is seen at the next look, or as an overflow."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
