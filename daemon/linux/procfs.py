@@ -9,8 +9,9 @@ from .errors import ThreadGone
 
 PROC = "/proc"
 
+PF_EXITING = 0x00000004
 PF_KTHREAD = 0x00200000
-"""include/linux/sched.h: the flag of kernel threads."""
+"""include/linux/sched.h: the flags of threads that end, and of kernel threads."""
 
 _STAT_BYTES = 2048
 _GONE = (ProcessLookupError, FileNotFoundError, NotADirectoryError)
@@ -31,6 +32,11 @@ class ThreadStat(NamedTuple):
     def is_kernel_thread(self) -> bool:
         """Does it belong to the kernel itself?"""
         return bool(self.flags & PF_KTHREAD)
+
+    @property
+    def has_ended(self) -> bool:
+        """Has it got as far as do_exit()? Its cgroup on v1 reads as the top one then (proc_cgroup_show())."""
+        return bool(self.flags & PF_EXITING)
 
 
 def parse_stat(line: bytes) -> ThreadStat:

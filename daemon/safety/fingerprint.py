@@ -11,7 +11,6 @@ from ..linux import affinity, cgroupfs, procfs, schedattr
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..linux.knob import NativeValue
 from ..model import VcpuId
-from .kernel import ENDED
 
 
 class Fingerprint(NamedTuple):
@@ -60,7 +59,7 @@ def _threads(
                 stat = procfs.read_stat(pid, tid)
                 if stat.is_kernel_thread:
                     break
-                if stat.state not in ENDED:
+                if not stat.has_ended:
                     yield VcpuId(pid, tid, stat.start_ticks), has
             except (ThreadGone, ProcessLookupError):
                 continue

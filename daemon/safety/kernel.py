@@ -50,9 +50,6 @@ class Kernel(Protocol):
         """Remove an empty group: True if it is gone now, False if it is not empty. Raises OSError."""
 
 
-ENDED = "ZXx"
-"""States of a thread that has ended (proc(5)): its cgroup already reads as the top one."""
-
 _GENERATIONS = 16
 """How deep a family of processes is followed."""
 
@@ -68,7 +65,7 @@ class LinuxKernel:
     def read(self, ref: KnobRef) -> NativeValue:
         """See Kernel."""
         value = knob.read(ref)
-        if ref.kind is NativeKnob.CGROUP and procfs.read_stat(*ref.vcpu[:2]).state in ENDED:
+        if ref.kind is NativeKnob.CGROUP and procfs.read_stat(*ref.vcpu[:2]).has_ended:
             raise ThreadGone(f"thread {ref.vcpu.tid} ended")
         return value
 
