@@ -5,5 +5,5 @@ from setuptools import find_packages, setup
 setup(
     package_dir={"dasec": "daemon"},
     packages=["dasec", *(f"dasec.{name}" for name in find_packages("daemon"))],
-    package_data={"dasec": ["py.typed"]},
+    package_data={"dasec": ["py.typed"], "dasec.bpf": ["*.c", "*.h", "*.o"]},
 )

@@ -59,7 +59,8 @@ def test_the_wheel_holds_every_module_the_type_marker_and_nothing_called_daemon(
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = (repository / "daemon").rglob("*.py")
     modules = {f"dasec/{path.relative_to(repository / 'daemon')}" for path in sources}
-    assert {name for name in names if name.startswith("dasec/")} == modules | {"dasec/py.typed"}
+    programs = {f"dasec/bpf/{path.name}" for path in (repository / "daemon/bpf").glob("*.[cho]")}
+    assert {name for name in names if name.startswith("dasec/")} == modules | programs | {"dasec/py.typed"}
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"dasec"}
     assert any(name.endswith("LICENSE") for name in names)
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few kernel types that our programs read, each with the fields used here only: libbpf finds the
+ * true offsets in the running kernel's BTF when it loads the object (CO-RE).
+ */
+#ifndef DASEC_KERNEL_H
+#define DASEC_KERNEL_H
+
+typedef signed int __s32;
+typedef signed long long __s64;
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+
+#define BPF_ANY 0
+#define BPF_NOEXIST 1
+#define BPF_F_NO_PREALLOC 1U
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1U
+#define BPF_F_MMAPABLE (1U << 10)
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+/* A reference to a kernel object kept in a map (Linux 6.2; libbpf 1.1 has the older name for it). */
+#undef __kptr
+#define __kptr __attribute__((btf_type_tag("kptr")))
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct thread_info {
+	__u32 cpu;
+};
+
+struct sched_entity {
+	__u8 sched_delayed;
+	__u64 sum_exec_runtime;
+};
+
+struct sched_info {
+	unsigned long pcount;
+	unsigned long long run_delay;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int on_cpu;
+	int on_rq;
+	unsigned int policy;
+	int exit_state;
+	__s32 pid;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	__u64 start_boottime;
+};
+
+#pragma clang attribute pop
+
+extern struct task_struct *bpf_task_from_pid(__s32 pid) __ksym;
+extern void bpf_task_release(struct task_struct *task) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym;
+extern void bpf_rcu_read_unlock(void) __ksym;
+
+#define TASK_RUNNING 0x0000
+#define TASK_WAKING 0x0200
+
+/* What /proc/PID/stat counts a start time in (USER_HZ = 100, part of the ABI). */
+#define NS_PER_CLOCK_TICK 10000000ULL
+
+#endif

@@ -1,0 +1,156 @@
+"""The batch read of counters against the kernel's own files, on real threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from dasec.linux import bpf, procfs
+from dasec.linux.threadcounters import Row, State, ThreadCounters
+
+from .children import Children
+
+pytestmark = pytest.mark.host
+
+READS = 200
+
+
+@pytest.fixture
+def counters() -> Iterator[ThreadCounters]:
+    made = ThreadCounters(seats=8)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    made = Children()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def core() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+def take(counters: ThreadCounters, seat: int, pid: int) -> bool:
+    return counters.seat(seat, pid, Children.start_ticks(pid))
+
+
+def by_seat(rows: list[Row]) -> dict[int, Row]:
+    return {row.seat: row for row in rows}
+
+
+def test_a_sleeper_has_the_numbers_of_its_schedstat(
+    counters: ThreadCounters, children: Children, core: int
+) -> None:
+    pid = children.sleeper(core)
+    assert take(counters, 3, pid)
+    (row,) = counters.read()
+    assert (row.seat, row.state, row.core, row.policy) == (3, State.SLEEPING, core, 0)
+    schedstat = procfs.parse_schedstat(procfs.read_bytes(f"/proc/{pid}/task/{pid}/schedstat"))
+    assert (row.on_cpu_ns, row.ready_ns, row.dispatches) == schedstat
+    status = procfs.read_bytes(f"/proc/{pid}/task/{pid}/status").decode().splitlines()
+    switches = {line.split(":")[0]: int(line.split()[1]) for line in status if "ctxt_switches" in line}
+    assert row.voluntary_switches == switches["voluntary_ctxt_switches"]
+    assert row.involuntary_switches == switches["nonvoluntary_ctxt_switches"]
+
+
+def test_who_slept_through_makes_no_row_until_it_has_run(
+    counters: ThreadCounters, children: Children, core: int
+) -> None:
+    pid = children.sleeper(core)
+    assert take(counters, 0, pid)
+    (before,) = counters.read()
+    assert counters.read() == []
+    assert counters.read(sleepers=True) == [before]
+    os.kill(pid, signal.SIGUSR1)
+    children.wait_until_asleep(pid)
+    (after,) = counters.read()
+    assert after.dispatches > before.dispatches
+    assert after.on_cpu_ns > before.on_cpu_ns
+    assert counters.read() == []
+
+
+def test_of_two_spinners_on_one_core_never_both_run_and_the_other_is_queued(
+    counters: ThreadCounters, children: Children, core: int
+) -> None:
+    for seat in range(2):
+        assert take(counters, seat, children.spinner(core))
+    states = set()
+    for _ in range(READS):
+        states.add(tuple(sorted(row.state for row in counters.read() if row.core == core)))
+    assert states <= {
+        (State.QUEUED, State.QUEUED),  # somebody else runs, or we do
+        (State.QUEUED, State.RUNNING),
+        (State.QUEUED,),  # the other has not reached its core yet
+        (State.RUNNING,),
+        (),
+    }
+    assert any(State.QUEUED in both for both in states)
+
+
+def test_an_ended_thread_says_so_until_its_seat_is_free(
+    counters: ThreadCounters, children: Children, core: int
+) -> None:
+    pid, other = children.sleeper(core), children.sleeper(core)
+    assert take(counters, 0, pid)
+    assert take(counters, 1, other)
+    counters.read()
+    children.end(pid)
+    assert [(row.seat, row.state) for row in counters.read()] == [(0, State.ENDED)]
+    assert [(row.seat, row.state) for row in counters.read()] == [(0, State.ENDED)]
+    counters.leave(0)
+    assert counters.read() == []
+
+
+def test_a_number_with_another_start_time_is_another_thread(
+    counters: ThreadCounters, children: Children, core: int
+) -> None:
+    pid = children.sleeper(core)
+    assert not counters.seat(0, pid, Children.start_ticks(pid) + 1)
+    assert counters.read(sleepers=True) == []
+    children.end(pid)
+    assert not counters.seat(0, pid, 1)
+
+
+def test_a_seat_beyond_the_last_is_refused(counters: ThreadCounters, children: Children, core: int) -> None:
+    assert not take(counters, 8, children.sleeper(core))
+
+
+def test_closing_leaves_no_descriptor_behind() -> None:
+    before = os.listdir("/proc/self/fd")
+    made = ThreadCounters(seats=8)
+    assert len(os.listdir("/proc/self/fd")) > len(before)
+    made.close()
+    made.close()
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_without_the_right_to_load_it_says_so_in_one_line() -> None:
+    program = (
+        "from dasec.linux import bpf; from dasec.linux.threadcounters import ThreadCounters\n"
+        "try: ThreadCounters(8)\n"
+        "except bpf.BpfUnavailable as reason: print(reason)"
+    )
+    command = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout == (
+        "the kernel refuses the BPF object thread_counters:"
+        " needs the rights of root, or CAP_BPF and CAP_PERFMON\n"
+    )
+
+
+def test_a_machine_without_the_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bpf, "LIBRARY", "libbpf-that-nobody-has.so.1")
+    bpf._library.cache_clear()
+    with pytest.raises(bpf.BpfUnavailable, match="apt-get install libbpf1"):
+        ThreadCounters(seats=8)
+    bpf._library.cache_clear()
