@@ -70,6 +70,7 @@ class HostSection(Section):
         default=None, description='a list of CPUs such as "0-3,8"'
     )
     own_cgroups: bool = Field(default=False, description="true or false")
+    bpf: bool = Field(default=True, description="true or false")
     on_foreign_write: Literal["yield", "reapply", "alert"] = Field(
         default="yield", description='"yield", "reapply" or "alert"'
     )

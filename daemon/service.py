@@ -139,6 +139,7 @@ def _mainline(order: Order, journal: Journal | NoJournal) -> Mainline:
         own_groups=settings.own_cgroups,
         on_foreign_write=OnForeignWrite(settings.on_foreign_write),
         dry_run=order.dry_run,
+        bpf=settings.bpf,
     )
 
 

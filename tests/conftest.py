@@ -10,8 +10,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.vm.guest import missing_tools
+
+# Without a clock: the machine may be busy with something else.
+settings.register_profile("dasec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dasec")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

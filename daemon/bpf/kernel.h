@@ -47,6 +47,21 @@ struct thread_info {
 struct sched_entity {
 	__u8 sched_delayed;
 	__u64 sum_exec_runtime;
+	__u64 slice;
+};
+
+#define CPU_WORDS 8
+
+struct cpumask {
+	unsigned long bits[CPU_WORDS];
+};
+
+struct cgroup_subsys_state {
+	int id;
+};
+
+struct task_group {
+	struct cgroup_subsys_state css;
 };
 
 struct sched_info {
@@ -60,6 +75,9 @@ struct task_struct {
 	int on_cpu;
 	int on_rq;
 	unsigned int policy;
+	int static_prio;
+	struct cpumask cpus_mask;
+	struct task_group *sched_task_group;
 	int exit_state;
 	__s32 pid;
 	struct sched_entity se;

@@ -5,8 +5,8 @@
  * User space seats each thread once (`seat`): the program looks the thread up, checks its start time and
  * keeps a reference to it, so a thread id that is given away again is never mistaken for its former owner.
  * Each period user space runs `collect`. It goes through the seats and puts one row into `rows` for every
- * thread that ran or waited since the last time, or is awake, or has ended. A sleeper costs the kernel a
- * comparison and user space nothing.
+ * thread that ran or waited since the last time, or is awake, or has ended, or whose knobs somebody has
+ * written. A sleeper costs the kernel a comparison and user space nothing.
  *
  * Everything read here is read through typed pointers; no helper is used that lockdown forbids.
  */
@@ -14,7 +14,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define SEATS 4096
+#define SEATS 16384
 
 /* A running thread goes on running and a queued one goes on waiting after the numbers were taken. */
 enum state { SLEEPING = 0, QUEUED = 1, RUNNING = 2, ENDED = 3 };
@@ -29,6 +29,7 @@ struct row {
 	__u64 dispatches;
 	__u64 voluntary_switches;
 	__u64 involuntary_switches;
+	__u64 knobs; /* another number when policy, nice, slice, mask or cpu group are others */
 };
 
 /* clang 14 forgets the mark of a pointer to a struct, but not of one to its typedef. */
@@ -38,6 +39,7 @@ struct seat {
 	task_reference __kptr *task;
 	__u64 used_ns; /* on CPU and ready, when the thread was last put into a row */
 	__u64 state;
+	__u64 knobs;
 };
 
 struct seating {
@@ -113,11 +115,43 @@ static __always_inline enum state state_of(const struct task_struct *task)
 	return QUEUED;
 }
 
+/* FNV-1a by words; CPUs beyond CPU_WORDS * 64 are not looked at. */
+#define FNV_BASIS 0xcbf29ce484222325ULL
+#define FNV_PRIME 0x100000001b3ULL
+#define MIX(sum, word) ((sum) = ((sum) ^ (__u64)(word)) * FNV_PRIME)
+
+#define MIX_CPUS(sum, task, word)                                                                  \
+	do {                                                                                       \
+		if (bpf_core_field_exists((task)->cpus_mask.bits[word]))                           \
+			MIX(sum, (task)->cpus_mask.bits[word]);                                    \
+	} while (0)
+
+static __always_inline __u64 knobs_of(const struct task_struct *task)
+{
+	__u64 sum = FNV_BASIS;
+
+	MIX(sum, task->policy);
+	MIX(sum, task->static_prio);
+	if (bpf_core_field_exists(task->se.slice))
+		MIX(sum, task->se.slice);
+	MIX_CPUS(sum, task, 0);
+	MIX_CPUS(sum, task, 1);
+	MIX_CPUS(sum, task, 2);
+	MIX_CPUS(sum, task, 3);
+	MIX_CPUS(sum, task, 4);
+	MIX_CPUS(sum, task, 5);
+	MIX_CPUS(sum, task, 6);
+	MIX_CPUS(sum, task, 7);
+	if (bpf_core_field_exists(task->sched_task_group))
+		MIX(sum, task->sched_task_group->css.id);
+	return sum;
+}
+
 static long collect_seat(__u32 at, struct collecting *ctx)
 {
 	struct seat *seat = bpf_map_lookup_elem(&seats, &at);
 	struct task_struct *task;
-	__u64 on_cpu_ns, ready_ns;
+	__u64 on_cpu_ns, ready_ns, knobs;
 	enum state state;
 	struct row *row;
 	__u32 place;
@@ -131,7 +165,9 @@ static long collect_seat(__u32 at, struct collecting *ctx)
 	state = state_of(task);
 	on_cpu_ns = task->se.sum_exec_runtime;
 	ready_ns = task->sched_info.run_delay;
-	if (state == SLEEPING && seat->state == SLEEPING && seat->used_ns == on_cpu_ns + ready_ns && !ctx->all)
+	knobs = knobs_of(task);
+	if (state == SLEEPING && seat->state == SLEEPING && seat->used_ns == on_cpu_ns + ready_ns &&
+	    seat->knobs == knobs && !ctx->all)
 		goto out;
 	place = ctx->rows;
 	row = bpf_map_lookup_elem(&rows, &place);
@@ -139,6 +175,8 @@ static long collect_seat(__u32 at, struct collecting *ctx)
 		goto out;
 	seat->used_ns = on_cpu_ns + ready_ns;
 	seat->state = state;
+	seat->knobs = knobs;
+	row->knobs = knobs;
 	row->seat = at;
 	row->state = state;
 	row->policy = task->policy;

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from . import bpf
 
-SEATS = 4096
+SEATS = 16384
 """As in thread_counters.bpf.c, where it is an upper bound; asking for fewer saves memory."""
 
-_ROW = struct.Struct("<IBBH5Q")
+_ROW = struct.Struct("<IBBH6Q")
 
 
 class State(IntEnum):
@@ -40,6 +40,7 @@ class Row(NamedTuple):
     dispatches: int
     voluntary_switches: int
     involuntary_switches: int
+    knobs: int
 
 
 class _Seating(ctypes.Structure):
@@ -61,6 +62,7 @@ class ThreadCounters:
         self._collect = self._object.program("collect", self._collecting)
         self._rows = memoryview(self._object.view("rows", seats * _ROW.size))
         self._used = 0
+        self.seats = seats
 
     def seat(self, seat: int, tid: int, start_ticks: int) -> bool:
         """Give the thread this seat; whoever had it leaves. False: there is no such thread (any more)."""

@@ -102,10 +102,11 @@ class MainlineStage:
         dry_run: bool,
         own_groups: bool = True,
         answer: OnForeignWrite = OnForeignWrite.YIELD,
+        bpf: bool = True,
     ) -> None:
         self.journal, _ = Journal.open(directory)
         self.mainline = Mainline(
-            self.journal, probed(), own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run
+            self.journal, probed(), own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf
         )
         self.host: Host = self.mainline
         self._spawned: set[int] = set()

@@ -12,7 +12,11 @@ from dasec.model import Change, Core, Knob, KnobValue, Outcome, ThreadState, Vcp
 
 from .stage import FakeStage, MainlineStage, Stage, roster
 
-HOSTS = ["fake", pytest.param("mainline", marks=pytest.mark.host)]
+HOSTS = [
+    "fake",
+    pytest.param("mainline", marks=pytest.mark.host),
+    pytest.param("mainline without BPF", marks=pytest.mark.host),
+]
 
 NEW: dict[Knob, KnobValue] = {
     Knob.WEIGHT: 1126,
@@ -29,7 +33,7 @@ THEIRS: dict[Knob, KnobValue] = {
 def build(kind: str, directory: Path, *, dry_run: bool = False) -> Stage:
     if kind == "fake":
         return FakeStage(dry_run=dry_run)
-    return MainlineStage(directory, dry_run=dry_run)
+    return MainlineStage(directory, dry_run=dry_run, bpf=kind == "mainline")
 
 
 @pytest.fixture(params=HOSTS)

@@ -146,5 +146,5 @@ class World(RuleBasedStateMachine):
         assert {vcpu for vcpu, _ in self.state.moved} <= known
 
 
-World.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+World.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 test_many_periods = World.TestCase

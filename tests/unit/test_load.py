@@ -60,13 +60,13 @@ def assert_same(one: Latencies, other: Latencies) -> None:
     assert one.percentiles_ns == other.percentiles_ns
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(VALUES, VALUES)
 def test_merged_histograms_are_the_histogram_of_all_samples(first: list[int], second: list[int]) -> None:
     assert_same(merged([latencies(first).hdr, latencies(second).hdr]), latencies(first + second))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(VALUES)
 def test_a_histogram_is_as_precise_as_it_says(values: list[int]) -> None:
     figures = latencies(values)

@@ -1,8 +1,8 @@
-"""The mainline host: schedstat and stat on kept descriptors, slices, masks, cgroup weights.
+"""The mainline host: counters by BPF or from /proc, slices, masks, cgroup weights.
 
-Each period: follow the roster, sample (sample.py), read held knobs back (foreign.py), hand
-out a Snapshot. Between two changes of the roster nothing here is built anew: the Snapshot
-gets shallow copies of two dictionaries.
+Each period: follow the roster, sample (batch.py, or sample.py without BPF), read held knobs
+back (foreign.py), hand out a Snapshot. Between two changes of the roster nothing here is built
+anew: the Snapshot gets shallow copies of two dictionaries.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from ...linux import cgroupfs, procfs
+from ...linux.bpf import BpfUnavailable
 from ...linux.cpus import SYSFS
 from ...linux.errors import HierarchyMissing
 from ...linux.limits import raise_open_files
@@ -20,17 +21,15 @@ from ..host import Capabilities, Restored, RosterEntry
 from .act import Actuator
 from .adopt import Adoption
 from .ahead import WriteAhead
+from .batch import BatchSampler, Seating
 from .cores import CoreWatch
 from .crew import Crew
 from .foreign import ReadBack
 from .owngroups import OwnGroups
 from .putback import PutBack
-from .sample import Sample, Sampler
+from .sample import Looks, Sample, Sampler
 from .thread import ManagedThread, OnForeignWrite
 from .weightwatch import WeightWatch
-
-SLEEPERS_READ_BACK = 48
-"""Sleepers whose slice and mask are read back a period: 0.1 ms, all of them up to this many."""
 
 RETRY_PERIODS = 12
 """How often those who were left alone are asked again: about once a second at 80 ms."""
@@ -48,6 +47,7 @@ class Mainline:
         own_groups: bool = False,
         on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
         dry_run: bool = False,
+        bpf: bool = True,
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
@@ -66,7 +66,8 @@ class Mainline:
         self._read_back = ReadBack(journal, on_foreign_write, self._watch, self._notices, proc)
         self._actuator = Actuator(journal, groups, self._hierarchy, self._watch, dry_run, proc)
         self._counters: dict[VcpuId, Counters] = {}
-        self._sampler = Sampler((), self._counters)
+        self._batch = _batch(bpf=bpf and proc == procfs.PROC, notices=self._notices)
+        self._sampler = self._new_sampler(())
         self._workloads: tuple[Workload, ...] = ()
         self._turn = 0
         self._stale = False
@@ -98,9 +99,7 @@ class Mainline:
         sample = self._sampler.take(clock_ns)
         if sample.gone or sample.turned:
             self._lose(sample)
-        self._read_back.look_at(sample.busy)
-        self._look_at_others()
-        self._read_back.look_at_weights()
+        self._look_at_knobs(sample)
         self._stale = bool(sample.gone) or (self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped())
         return Snapshot(
             clock_ns, self._cores.topology(), self._workloads, self._counters.copy(), self._crew.knobs.copy()
@@ -122,6 +121,8 @@ class Mainline:
         self._crew.let_go(self._crew.threads())
         self._watch.close()
         self._cores.close()
+        if self._batch is not None:
+            self._batch.close()
 
     def _lose(self, sample: Sample) -> None:
         for thread in sample.gone:
@@ -134,24 +135,37 @@ class Mainline:
         """The set of threads differs: the hot path gets new tables."""
         threads = self._crew.threads()
         self._counters = {thread.id: self._counters.get(thread.id, _unseen(thread)) for thread in threads}
-        self._sampler = Sampler(threads, self._counters)
+        self._sampler = self._new_sampler(threads)
         self._workloads = self._crew.workloads()
 
-    def _look_at_others(self) -> None:
-        """Sleepers in turn, one thread a period closely, and groups whose thread has ended."""
+    def _new_sampler(self, threads: Sequence[ManagedThread]) -> Looks:
+        """By one BPF call where that works and has a seat for everybody, else from /proc."""
+        if self._batch is not None and len(threads) <= self._batch.seats:
+            return BatchSampler(threads, self._counters, self._batch)
+        return Sampler(threads, self._counters)
+
+    def _look_at_knobs(self, sample: Sample) -> None:
+        """Knobs that somebody else may have written, and groups whose thread has ended."""
         if self._groups is not None:
             self._groups.sweep()
-        threads = self._sampler.threads
-        if not threads:
-            return
-        start = (self._turn * SLEEPERS_READ_BACK) % len(threads)
-        self._read_back.look_at(threads[start : start + SLEEPERS_READ_BACK])
-        one = threads[self._turn % len(threads)]
-        if one.id not in self._crew.by_id:
-            return
-        self._read_back.look_closely(one)
-        if self._crew.look_closely(one):
-            self._workloads = self._crew.workloads()
+        self._read_back.look_at(sample.suspects)
+        for thread in sample.closely:
+            if thread.id in self._crew.by_id:
+                self._read_back.look_closely(thread)
+                if self._crew.look_closely(thread):
+                    self._workloads = self._crew.workloads()
+        self._read_back.look_at_weights()
+
+
+def _batch(*, bpf: bool, notices: list[str]) -> Seating | None:
+    """The kernel's counters in one call, or None, with one line that says why not."""
+    if not bpf:
+        return None
+    try:
+        return Seating()
+    except BpfUnavailable as unavailable:
+        notices.append(f"counters are read from /proc, thread by thread: {unavailable}")
+        return None
 
 
 def _unseen(thread: ManagedThread) -> Counters:

@@ -20,11 +20,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from operator import ne
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
 from .thread import ManagedThread, why_not
+
+SLEEPERS_READ_BACK = 48
+"""Sleepers whose slice and mask are read back a period: 0.1 ms, all of them up to this many."""
 
 SLEEPERS_READ = 8
 """Sleepers whose state is read all the same, in turn: 256 of them in 2.6 s, for 5 % of the cost."""
@@ -50,12 +53,20 @@ _sched_getcpu = ctypes.PyDLL(None).sched_getcpu
 
 
 class Sample(NamedTuple):
-    """What one look found: threads that ran, waited or are awake; threads that ended; and
-    threads that must not be touched any more, with the reason."""
+    """What one look found: threads that ended; threads that must not be touched any more, with
+    the reason; threads whose slice and mask to read back now; and threads to look at closely."""
 
-    busy: list[ManagedThread]
     gone: list[ManagedThread]
     turned: list[tuple[ManagedThread, str]]
+    suspects: Sequence[ManagedThread]
+    closely: Sequence[ManagedThread]
+
+
+class Looks(Protocol):
+    """Reads a set of threads once a period, and brings their counters up to date."""
+
+    def take(self, clock_ns: int) -> Sample:
+        """Read what has to be read."""
 
 
 class Sampler:
@@ -78,7 +89,7 @@ class Sampler:
         self._light: set[int] = set()
         self._waiting_since_ns: dict[int, int] = {}
         self._clock_ns = 0
-        self._turn = 0
+        self._turn = self._turn_of_knobs = 0
         self._fields_from_processor = _fields_from_processor()
 
     def take(self, clock_ns: int) -> Sample:
@@ -92,7 +103,10 @@ class Sampler:
         light = self._find_light(changed, numbers, clock_ns - self._clock_ns)
         look = (self._awake | self._light).union(changed, self._sleepers_in_turn()) - light - set(gone)
         threads = self.threads
-        sample = Sample([threads[at] for at in changed], [threads[at] for at in gone], [])
+        busy = [threads[at] for at in changed]
+        sample = Sample(
+            [threads[at] for at in gone], [], (*busy, *self._knobs_in_turn()), self._one_in_turn()
+        )
         awake = self._read_stats(look, sample)
         self._enter(changed, numbers)
         self._mark_asleep(self._awake.difference(awake, changed))
@@ -123,6 +137,15 @@ class Sampler:
         start = self._turn
         self._turn = start + SLEEPERS_READ if start + SLEEPERS_READ < len(self.threads) else 0
         return range(start, min(start + SLEEPERS_READ, len(self.threads)))
+
+    def _knobs_in_turn(self) -> Sequence[ManagedThread]:
+        start = self._turn_of_knobs * SLEEPERS_READ_BACK % max(1, len(self.threads))
+        return self.threads[start : start + SLEEPERS_READ_BACK]
+
+    def _one_in_turn(self) -> Sequence[ManagedThread]:
+        self._turn_of_knobs += 1
+        start = self._turn_of_knobs % max(1, len(self.threads))
+        return self.threads[start : start + 1]
 
     def _read_stats(self, look: Iterable[int], sample: Sample) -> set[int]:
         """The cores of these threads; and which of them are awake."""

@@ -50,7 +50,10 @@ class WeightPlace:
 
 @dataclass(slots=True)
 class ManagedThread:
-    """One adopted thread: identity, kept descriptors, last reading, knobs, and what we hold."""
+    """One adopted thread: identity, kept descriptors, knobs, and what we hold.
+
+    `written`: we wrote a knob since the last look, so that a difference is likely our own.
+    """
 
     vcpu: Vcpu
     kept: KeptThread
@@ -61,6 +64,7 @@ class ManagedThread:
     weight: WeightPlace | None
     slice_held: int | None = None
     mask_held: bytes | None = None
+    written: bool = False
     held: dict[NativeKnob, Held] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 
@@ -73,6 +77,7 @@ class ManagedThread:
         """We wrote a knob; from now on read it back."""
         kind = held.ref.kind
         self.held[kind] = held
+        self.written = True
         if kind is NativeKnob.SLICE and isinstance(held.now, int):
             self.slice_held = held.now
         elif kind is NativeKnob.AFFINITY and isinstance(held.now, tuple):

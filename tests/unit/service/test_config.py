@@ -87,7 +87,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[host]\ncpu = '0'\n" + WORKLOAD, "host.cpu: unknown key: did you mean `cpus`?"),
         (
             "[host]\nxyzzy = 1\n" + WORKLOAD,
-            "host.xyzzy: unknown key: known here: backend, cpus, on_foreign_write, own_cgroups",
+            "host.xyzzy: unknown key: known here: backend, bpf, cpus, on_foreign_write, own_cgroups",
         ),
         (
             "[[workload]]\nname = 'a'\nmatch = { com = 'x' }\n",

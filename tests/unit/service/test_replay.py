@@ -59,7 +59,7 @@ def reseal(path: Path, change: Callable[[int, dict[str, object]], None]) -> None
     path.write_bytes(sealed)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(histories())
 @pytest.mark.parametrize("name", ["none", "static", "dasec"])
 def test_whatever_happened_its_record_replays(tmp_path: Path, name: str, entries: list[Entry]) -> None:
