@@ -104,7 +104,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ),
         (
             "policy = 'parties'\n" + WORKLOAD,
-            "policy: no policy named 'parties' in this build: known here: dasec, none, static",
+            "policy: no policy named 'parties' in this build: known here: critical, dasec, none, static",
         ),
         ("[host]\nbackend = 'patched_cfs'\n" + WORKLOAD, 'host.backend: is "patched_cfs", which is wrong: '),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),

@@ -162,7 +162,10 @@ def test_a_header_in_the_middle_begins_anew(recorded: Path) -> None:
         (b"", "holds no period: give a file that"),
         (b"root:x:0:0\n", ":1: not the header of a DASEC record"),
         (b"[]\n", ":1: not the header of a DASEC record"),
-        (b'{"dasec_record":99}\n', ":1: record schema 99, this dasec reads 1: replay with the one that"),
+        (
+            b'{"dasec_record":99}\n',
+            ":1: record schema 99, this dasec reads 1 and 2: replay with",
+        ),
         (b'{"dasec_record":1}\n', ":1: has no checksum at its end"),
         (b"\xff\xfe\n", ":1: not the header of a DASEC record"),
     ],
