@@ -11,7 +11,7 @@ from .memory import SEASONED, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
-from .weights import PAY_DIVISOR, Claims, charged, divide, is_off
+from .weights import PAY_DIVISOR, TRUST_DIVISOR, Claims, charged, divide, is_off
 
 _WEIGHT = Knob.WEIGHT
 
@@ -126,7 +126,10 @@ def _weigh(seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, d
         [memories[row].busy_ns for row in rows],
         [verdict.scores[row] for row in rows],
     )
-    owed = charged(owed, seen.charges, claims.fair() // PAY_DIVISOR)
+    fair = claims.fair()
+    owed = charged(owed, seen.charges, fair // PAY_DIVISOR)
+    if owed * TRUST_DIVISOR > fair:
+        claims = claims._replace(scores=[FULL] * len(rows))
     wanted = divide(claims, owed, rules.weight_ratio)
     off = [
         (row, new)

@@ -15,6 +15,8 @@ got more than is neutral pays back in the next half second, one that got less is
 of its sum at a time. So whatever a workload does, and however it guesses what we will do, over time it
 competes with its neutral weight.
 
+A workload that owes much prefers nobody until it has paid.
+
 **Inside.** Weights are in proportion to neutral × (1 + (ratio - 1) × score): a range of 7 : 1. They stay
 within [1/8, 8] × neutral. A vCPU that sleeps keeps its place in that order, so it is right at once when it
 wakes up, until it is forgotten and returns to neutral. Nobody can be starved: an eighth of neutral is the
@@ -32,6 +34,11 @@ from .scores import FULL
 
 PAY_DIVISOR = 4
 """At most this part of the sum is paid back or repaid at a time, so that a debt starves nobody."""
+
+
+TRUST_DIVISOR = 2
+"""A workload that owes more than this part of its sum prefers nobody until it has paid: what can be gained by
+pretending is then bounded, however often it is tried (tests/properties/test_critical.py)."""
 
 
 class Claims(NamedTuple):

@@ -35,11 +35,11 @@ POLICIES = st.builds(
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Period]:
-    """Up to fourteen periods in which vCPUs come, go, and do anything."""
+    """Up to nine periods in which vCPUs come, go, and do anything."""
     cores = draw(st.integers(1, 3))
     used = names[: draw(st.integers(1, 3))]
     tables = draw(st.lists(st.tuples(*[groups(name, cores) for name in used]), min_size=1, max_size=3))
-    order = draw(st.lists(st.integers(0, len(tables) - 1), min_size=4, max_size=14))
+    order = draw(st.lists(st.integers(0, len(tables) - 1), min_size=4, max_size=9))
     return [period(*tables[which], cores=cores, index=index) for index, which in enumerate(order)]
 
 
@@ -229,19 +229,20 @@ tricks = st.lists(
     min_size=1,
     max_size=4,
 )
-PERIODS = 120
+PERIODS = 100
 PERIOD_NS = 80_000_000
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(script=tricks, every=st.sampled_from([1, 3, 7, 20]))
 def test_whatever_a_workload_pretends_over_time_it_competes_with_its_neutral_weight(
     script: list[list[Row]], every: int
 ) -> None:
-    # fake edges, roles that change: what is gained in ten seconds is what two periods of hogs gained, at most
+    # fake edges, roles that change. What may be owed before nobody is preferred any more is half a memory of
+    # 6.7 periods; what one period can gain on top is six times the neutral weight. However long it goes on
     policy = Critical()
     history = [period(Group("a", script[at // every % len(script)]), index=at) for at in range(PERIODS)]
-    gained = wanted = 0
+    gained = 0
     for made, _ in lived(policy, history):
         for vcpu, used in made.usage.items():
             if used is IDLE:
@@ -249,5 +250,4 @@ def test_whatever_a_workload_pretends_over_time_it_competes_with_its_neutral_wei
             weight = made.knobs[vcpu].weight
             assert weight is not None
             gained += (weight - 1024) * used.consumed_ns
-            wanted += 1024 * used.consumed_ns
-    assert gained <= max(wanted * 0.02, 2 * 4 * 6 * 1024 * PERIOD_NS)
+    assert gained <= 4 * (6.7 / 2 + 6) * 1024 * PERIOD_NS
