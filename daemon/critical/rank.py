@@ -33,7 +33,7 @@ ONE = 1_000_000
 """Excess is counted in millionths."""
 
 DAMPING_PERCENT = 85
-"""Brin and Page's value: a cycle gathers at most 1 / (1 - 0.85) = 6.7 times what one wake-up gives."""
+"""PageRank's own value: a cycle gathers at most 1 / (1 - 0.85) = 6.7 times what one wake-up gives."""
 
 STEPS = 2
 """Steps a period; with the memory of the last, eight when the first vCPU is judged."""
