@@ -65,6 +65,7 @@ def lived(policy: Critical, history: list[Period]) -> list[tuple[Period, PolicyS
     return steps
 
 
+@settings(max_examples=40)
 @given(policy=POLICIES, history=histories())
 def test_every_plan_is_carried_out_and_only_for_who_is_there(policy: Critical, history: list[Period]) -> None:
     for made, state in lived(policy, history):
@@ -80,6 +81,7 @@ def test_every_plan_is_carried_out_and_only_for_who_is_there(policy: Critical, h
         assert len(after.excess) == len(after.memories)
 
 
+@settings(max_examples=40)
 @given(policy=POLICIES, history=histories())
 def test_weights_stay_between_an_eighth_and_eight_times_neutral(
     policy: Critical, history: list[Period]
@@ -94,6 +96,7 @@ def test_weights_stay_between_an_eighth_and_eight_times_neutral(
             assert knobs.weight <= neutral[vcpu] * MAX_WEIGHT_SPAN
 
 
+@settings(max_examples=40)
 @given(policy=POLICIES, history=histories(), data=st.data())
 def test_the_order_of_workloads_and_vcpus_does_not_matter(
     policy: Critical, history: list[Period], data: st.DataObject
@@ -111,6 +114,7 @@ def test_the_order_of_workloads_and_vcpus_does_not_matter(
     assert set(one.state.owed) == set(other.state.owed)
 
 
+@settings(max_examples=40)
 @given(policy=POLICIES, history=histories())
 def test_a_state_read_back_from_a_record_decides_the_same(policy: Critical, history: list[Period]) -> None:
     made, state = lived(policy, history)[-1]
