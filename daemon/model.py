@@ -177,7 +177,7 @@ class Decision:
     """What a policy wants: knobs of the vCPUs that should change, why, and its next state.
 
     A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
-    the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0011-critical.md).
+    the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)

@@ -37,7 +37,7 @@ UNEXPLAINED = "unexplained"
 
 CREDIT_PERCENT = 40
 """A workload that had less weight than is neutral may have more for a while: a quarter, and at most a tenth
-that weights may be off before they are written again (docs/decisions/0011-critical.md)."""
+that weights may be off before they are written again (docs/decisions/0015-critical.md)."""
 
 Rules = Mapping[VcpuId, str]
 
