@@ -20,7 +20,7 @@ from .reading import Activity, Edge, Level, NoEdges, Pair, Reading, WakeEdges
 
 SLOTS = 4096
 EDGES = 16_384
-"""Reading walks over room as well as over edges: 0.1 ms for this many (docs/measurements.md)."""
+"""Reading walks over room as well as over edges: 0.03 ms for this many (docs/measurements.md)."""
 
 INTERRUPTS = ("local_timer", "irq_handler", "call_function", "call_function_single", "irq_work", "softirq")
 _BRACKETS = tuple(f"{name}_{end}" for name in INTERRUPTS for end in ("ends", "begins"))
