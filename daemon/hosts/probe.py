@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from ..edges.monitor import open_edges
+from ..edges.reading import Level
 from ..linux import affinity, cgroupfs, cpus, procfs, schedattr
 from ..linux.cgroupfs import Hierarchy
 from ..linux.errors import HierarchyMissing, ThreadGone
@@ -20,7 +22,6 @@ TRIED_SLICE_NS = 4_000_000
 TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
-_NO_EDGES = "no wake-up sources: needs a BPF monitor, which this version does not have"
 _CAREFULLY = "we change a weight at most once a period, which did no harm where it was measured"
 
 
@@ -37,6 +38,7 @@ def probe(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, storm: bool = Tru
         slices = _try_slice(pid)
         masks = _try_affinity(pid)
     weights, hierarchy = _try_weight(proc)
+    edges = _try_edges()
     warnings = [*surroundings.warnings(proc, sysfs)]
     if weights.works and hierarchy is not None:
         warnings.extend(_try_reweight(hierarchy, platform.release(), storm=storm))
@@ -48,8 +50,8 @@ def probe(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, storm: bool = Tru
         rescheduling_latency_note=slices.note,
         affinity=masks.works,
         affinity_note=masks.note,
-        wake_edges=False,
-        wake_edges_note=_NO_EDGES,
+        wake_edges=edges.works,
+        wake_edges_note=edges.note,
         warnings=tuple(warnings),
     )
 
@@ -81,6 +83,14 @@ def _try_affinity(pid: int) -> Finding:
     if kept != before[:1]:
         return Finding(False, "the kernel did not keep the mask")
     return Finding(True, f"sched_setaffinity on {len(after)} CPUs")
+
+
+def _try_edges() -> Finding:
+    monitor = open_edges(Level.FULL, slots=1, edges=1)
+    monitor.close()
+    if monitor.level is Level.NONE:
+        return Finding(False, monitor.note)
+    return Finding(True, "BPF monitor at sched_waking and sched_switch; no policy asks for it yet")
 
 
 def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from ...edges.reading import Level, NoEdges, WakeEdges
 from ...linux import cgroupfs, procfs
 from ...linux.bpf import BpfUnavailable
 from ...linux.cpus import SYSFS
@@ -29,6 +31,7 @@ from .owngroups import OwnGroups
 from .putback import PutBack
 from .sample import Looks, Sample, Sampler
 from .thread import ManagedThread, OnForeignWrite
+from .wakers import Wakers
 from .weightwatch import WeightWatch
 
 RETRY_PERIODS = 12
@@ -48,11 +51,16 @@ class Mainline:
         on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
         dry_run: bool = False,
         bpf: bool = True,
+        edges: WakeEdges | None = None,
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
     ) -> None:
-        self._capabilities = capabilities
+        self._edges = edges or NoEdges("wake-up sources are not asked for")
+        self._wakers = Wakers(self._edges)
+        self._capabilities = replace(
+            capabilities, wake_edges=self._edges.level is not Level.NONE, wake_edges_note=self._edges.note
+        )
         self._journal = journal
         self._notices: list[str] = []
         self._hierarchy = _hierarchy(proc)
@@ -101,9 +109,9 @@ class Mainline:
             self._lose(sample)
         self._look_at_knobs(sample)
         self._stale = bool(sample.gone) or (self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped())
-        return Snapshot(
-            clock_ns, self._cores.topology(), self._workloads, self._counters.copy(), self._crew.knobs.copy()
-        )
+        counters = self._counters.copy()
+        self._wakers.add_to(counters)
+        return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, self._crew.knobs.copy())
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Journal, check identity, write. One Result a Change, in order."""
@@ -121,6 +129,7 @@ class Mainline:
         self._crew.let_go(self._crew.threads())
         self._watch.close()
         self._cores.close()
+        self._edges.close()
         if self._batch is not None:
             self._batch.close()
 
@@ -137,6 +146,7 @@ class Mainline:
         self._counters = {thread.id: self._counters.get(thread.id, _unseen(thread)) for thread in threads}
         self._sampler = self._new_sampler(threads)
         self._workloads = self._crew.workloads()
+        self._wakers.follow(self._workloads)
 
     def _new_sampler(self, threads: Sequence[ManagedThread]) -> Looks:
         """By one BPF call where that works and has a seat for everybody, else from /proc."""
