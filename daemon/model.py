@@ -39,6 +39,15 @@ class Knob(StrEnum):
     AFFINITY = "affinity"
 
 
+class Level(StrEnum):
+    """How much is counted of who wakes whom (edges/reading.py)."""
+
+    NONE = "none"
+    EDGES = "edges"
+    """Wake-ups by class, and edges; no times."""
+    FULL = "full"
+
+
 class VcpuId(NamedTuple):
     """Who a vCPU is. The start time (clock ticks since boot, proc(5) stat field 22)
     keeps a recycled thread id from being taken for the thread that had it before."""

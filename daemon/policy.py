@@ -14,7 +14,7 @@ from typing import Protocol
 from .baselines import StaticPinning, Untouched
 from .critical import Critical, CriticalParameters
 from .entitlement import Standing, standings
-from .model import Core, Decision, Knobs, Period, PolicyState, Reason, VcpuId
+from .model import Core, Decision, Knobs, Level, Period, PolicyState, Reason, VcpuId
 from .rcr import RcrParameters, Resolution, resolve
 from .rla import Adjustment, RlaParameters, adjust
 from .tsa import TsaParameters, reweigh
@@ -115,6 +115,11 @@ POLICIES: Mapping[str, Callable[[Parameters], Policy]] = MappingProxyType(
         "static": lambda parameters: StaticPinning(),
     }
 )
+
+
+EDGES: Mapping[str, Level] = MappingProxyType({"dasec": Level.EDGES, "critical": Level.FULL})
+"""How much each policy wants to know of who woke whom; by default nothing. RLA follows wake-ups back to
+their sources (§4.2), and `critical` also needs chains (docs/critical.md)."""
 
 
 def policy_named(name: str, parameters: Parameters) -> Policy:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from . import cpulist, log
 from .config import Config, WorkloadSection
+from .edges.monitor import open_edges
+from .edges.reading import WakeEdges
 from .exits import ExitStatus, Refusal
 from .hosts.host import Capabilities, Host, Restored, RosterEntry
 from .hosts.mainline import Mainline, OnForeignWrite
@@ -18,9 +20,9 @@ from .hosts.probe import probe
 from .hosts.rehearsal import Rehearsal
 from .log import LOGGER, Announcer
 from .loop import Parts, control
-from .model import Core, PolicyState
+from .model import Core, Level, PolicyState
 from .pace import Pace
-from .policy import policy_named
+from .policy import EDGES, policy_named
 from .record import Entry
 from .recordfile import NotARecord, RecordFile
 from .safety.directory import JournalBusy
@@ -140,7 +142,14 @@ def _mainline(order: Order, journal: Journal | NoJournal) -> Mainline:
         on_foreign_write=OnForeignWrite(settings.on_foreign_write),
         dry_run=order.dry_run,
         bpf=settings.bpf,
+        edges=_edges(order) if settings.bpf else None,
     )
+
+
+def _edges(order: Order) -> WakeEdges | None:
+    """What the policy wants counted of who wakes whom; nothing for one that does not ask."""
+    level = EDGES.get(order.config.policy, Level.NONE)
+    return None if level is Level.NONE else open_edges(level)
 
 
 def selector(workload: WorkloadSection) -> Selector:
@@ -209,6 +218,10 @@ def _introduce(order: Order, capabilities: Capabilities) -> None:
     ):
         if not works:
             LOGGER.warning("this host has no knob for %s: %s", name, note)
+    if order.config.policy in EDGES and not capabilities.wake_edges:
+        LOGGER.warning(
+            "policy %s does without wake-up sources: %s", order.config.policy, capabilities.wake_edges_note
+        )
     for warning in capabilities.warnings:
         LOGGER.warning("%s", warning)
 

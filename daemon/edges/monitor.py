@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..linux import bpf
-from ..model import VcpuId
-from .reading import Activity, Edge, Level, NoEdges, Pair, Reading, WakeEdges
+from ..model import Level, VcpuId
+from .reading import Activity, Edge, NoEdges, Pair, Reading, WakeEdges
 
 SLOTS = 4096
 EDGES = 16_384

@@ -8,19 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from ..model import VcpuId
-
-
-class Level(StrEnum):
-    """How much is counted."""
-
-    NONE = "none"
-    EDGES = "edges"
-    """Wake-ups by class, and edges. The rest of an Activity stays 0."""
-    FULL = "full"
+from ..model import Level, VcpuId
 
 
 class Activity(NamedTuple):

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..edges.monitor import open_edges
-from ..edges.reading import Level
 from ..linux import affinity, cgroupfs, cpus, procfs, schedattr
 from ..linux.cgroupfs import Hierarchy
 from ..linux.errors import HierarchyMissing, ThreadGone
+from ..model import Level
 from . import surroundings
 from .dummy import sleeper
 from .host import Capabilities
@@ -90,7 +90,7 @@ def _try_edges() -> Finding:
     monitor.close()
     if monitor.level is Level.NONE:
         return Finding(False, monitor.note)
-    return Finding(True, "BPF monitor at sched_waking and sched_switch; no policy asks for it yet")
+    return Finding(True, "BPF monitor at sched_waking and sched_switch")
 
 
 def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:

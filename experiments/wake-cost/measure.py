@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import IO
 
 from dasec.edges.monitor import BpfEdges
-from dasec.edges.reading import Level
 from dasec.linux import procfs
-from dasec.model import VcpuId
+from dasec.model import Level, VcpuId
 
 ROUNDS = 4_000
 BLOCKS = 8

@@ -9,10 +9,9 @@ import time
 import pytest
 
 from dasec.edges.monitor import BpfEdges
-from dasec.edges.reading import Level
 from dasec.linux import procfs
 from dasec.load import find_tool
-from dasec.model import VcpuId
+from dasec.model import Level, VcpuId
 
 from .schedtrace import Recorder, evaluate
 

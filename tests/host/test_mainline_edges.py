@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dasec.edges.monitor import BpfEdges
-from dasec.edges.reading import Level
 from dasec.hosts.host import Capabilities, RosterEntry
 from dasec.hosts.mainline import Mainline
+from dasec.model import Level
 from dasec.period import between
 from dasec.safety.journal import Journal
 
@@ -44,6 +44,11 @@ def test_the_wakers_of_a_period_are_those_that_woke_in_it(host: Mainline) -> Non
         period = between(0, before, after)
         assert period.usage[target.id].wakers == ((waker.id, TIMES),)
         assert period.usage[waker.id].wakers == ()
+        assert period.usage[target.id].wakeups == TIMES
+        assert period.usage[target.id].external_wakeups == 0
+        chained_ns = period.usage[target.id].chain_ns
+        assert chained_ns is not None
+        assert chained_ns > 0
         later = host.observe(roster)
         assert later.counters[target.id] is after.counters[target.id], "a sleeper is a new object"
     finally:

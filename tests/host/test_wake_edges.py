@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dasec.edges.monitor import BpfEdges, open_edges
-from dasec.edges.reading import NOTHING, Activity, Level, between
-from dasec.model import VcpuId
+from dasec.edges.reading import NOTHING, Activity, between
+from dasec.model import Level, VcpuId
 
 from .planted import NAPPER, SPINNER, TARGET, Actor, planter
 from .schedtrace import Recorder, evaluate

@@ -11,13 +11,25 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...edges.reading import Level, NoEdges, WakeEdges
+from ...edges.reading import NoEdges, WakeEdges
 from ...linux import cgroupfs, procfs
 from ...linux.bpf import BpfUnavailable
 from ...linux.cpus import SYSFS
 from ...linux.errors import HierarchyMissing
 from ...linux.limits import raise_open_files
-from ...model import Change, Core, Counters, Knob, Outcome, Result, Snapshot, ThreadState, VcpuId, Workload
+from ...model import (
+    Change,
+    Core,
+    Counters,
+    Knob,
+    Level,
+    Outcome,
+    Result,
+    Snapshot,
+    ThreadState,
+    VcpuId,
+    Workload,
+)
 from ...safety.kernel import Kernel, LinuxKernel
 from ..host import Capabilities, Restored, RosterEntry
 from .act import Actuator

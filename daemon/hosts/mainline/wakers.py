@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from ...edges.reading import Level, WakeEdges
-from ...model import Counters, VcpuId, Workload
+from ...edges.reading import Activity, WakeEdges
+from ...model import Counters, Level, VcpuId, Workload
 
 Totals = tuple[tuple[VcpuId, int], ...]
+
+
+class _Shown(NamedTuple):
+    """What a thread's counters were made of, and those counters."""
+
+    plain: Counters
+    news: tuple[int, int]
+    full: Counters
 
 
 class Wakers:
@@ -17,7 +26,7 @@ class Wakers:
     def __init__(self, edges: WakeEdges) -> None:
         self._edges = edges
         self._numbers: dict[str, int] = {}
-        self._shown: dict[VcpuId, tuple[Counters, Counters]] = {}
+        self._shown: dict[VcpuId, _Shown] = {}
 
     def follow(self, workloads: Sequence[Workload]) -> None:
         """These are the workloads now. A name keeps its number, so that who stays is not counted anew."""
@@ -29,7 +38,7 @@ class Wakers:
         self._edges.follow(workload_of)
 
     def add_to(self, counters: dict[VcpuId, Counters]) -> None:
-        """Fill in `wakers` and, where the source counts them, `preemptions`.
+        """Fill in who woke whom, how often each woke, and (level full) chains and preemptions.
 
         Nothing new about a thread gives the very object of the last time: that is how a period
         knows a thread that slept through.
@@ -40,16 +49,28 @@ class Wakers:
         wakers: dict[VcpuId, list[tuple[VcpuId, int]]] = defaultdict(list)
         for (waker, wakee), edge in reading.edges.items():
             wakers[wakee].append((waker, edge.wakeups))
-        shown: dict[VcpuId, tuple[Counters, Counters]] = {}
+        shown: dict[VcpuId, _Shown] = {}
         for who, activity in reading.threads.items():
             plain = counters.get(who)
             if plain is None:
                 continue
-            preemptions = activity.preemptions if self._edges.level is Level.FULL else plain.preemptions
-            full = plain._replace(wakers=tuple(sorted(wakers[who])), preemptions=preemptions)
-            then = self._shown.get(who)
-            if then is not None and then[0] is plain and then[1] == full:
-                full = then[1]
-            shown[who] = plain, full
-            counters[who] = full
+            woken = activity.sibling + activity.external + activity.timer
+            news = (woken, activity.chain_ns)
+            known = self._shown.get(who)
+            if known is None or known.plain is not plain or known.news != news:
+                full = self._full(plain, activity, woken, tuple(sorted(wakers[who])))
+                known = _Shown(plain, news, full)
+            shown[who] = known
+            counters[who] = known.full
         self._shown = shown
+
+    def _full(self, plain: Counters, activity: Activity, woken: int, wakers: Totals) -> Counters:
+        if self._edges.level is Level.EDGES:
+            return plain._replace(wakers=wakers, wakeups=woken, external_wakeups=activity.external)
+        return plain._replace(
+            preemptions=activity.preemptions,
+            wakers=wakers,
+            wakeups=woken,
+            external_wakeups=activity.external,
+            chain_ns=activity.chain_ns,
+        )
