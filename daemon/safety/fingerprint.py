@@ -79,10 +79,10 @@ def _thread(pid: int, tid: int, hierarchy: cgroupfs.Hierarchy | None) -> Mapping
 
 
 def _patched(pid: int, tid: int) -> Mapping[str, NativeValue]:
-    """Nothing where the kernel has no file of ours, or the thread has just ended."""
+    """Nothing where the kernel has no file of ours, does not let us read it, or the thread has just ended."""
     try:
         return {key: dasecfile.read_knob(pid, tid, key) for key in (dasecfile.GRANULARITY, dasecfile.WEIGHT)}
-    except ThreadGone:
+    except (ThreadGone, PermissionError):
         return {}
 
 
