@@ -13,12 +13,13 @@ from pydantic_core import to_json
 
 from . import cpulist
 from .complaints import Complaint, complaints_of, nearest, path_of
+from .critical import MAX_WEIGHT_RATIO, CriticalParameters
 from .policy import POLICIES, Parameters
 from .rcr import RcrParameters
 from .rla import RlaParameters
 from .tsa import MAX_WEIGHT_SPAN, TsaParameters
 
-TSA, RLA, RCR = TsaParameters(), RlaParameters(), RcrParameters()
+TSA, RLA, RCR, CRITICAL = TsaParameters(), RlaParameters(), RcrParameters(), CriticalParameters()
 """Where the defaults come from."""
 
 SELECTORS = ("pids", "cgroup", "match", "libvirt")
@@ -153,6 +154,33 @@ class RcrSection(Section):
         return RcrParameters(**self.model_dump())
 
 
+class CriticalSection(Section):
+    """The policy `critical` (docs/critical.md)."""
+
+    weight_ratio: int = Field(
+        default=CRITICAL.weight_ratio,
+        ge=2,
+        le=MAX_WEIGHT_RATIO,
+        description=f"the largest weight to the smallest, from 2 to {MAX_WEIGHT_RATIO}",
+    )
+    decay_percent: int = Field(
+        default=CRITICAL.decay_percent, ge=10, le=99, description="an integer from 10 to 99"
+    )
+    burst_us: int = Field(
+        default=CRITICAL.burst_ns // 1000, ge=1, le=100_000, description="from 1 to 100000 us"
+    )
+    deadband_percent: int = Field(
+        default=CRITICAL.deadband_percent, ge=0, le=25, description="an integer from 0 to 25"
+    )
+    guess: bool = Field(default=CRITICAL.guess, description="true or false")
+
+    def parameters(self) -> CriticalParameters:
+        """As the policy takes them."""
+        return CriticalParameters(
+            self.weight_ratio, self.decay_percent, self.burst_us * 1000, self.deadband_percent, self.guess
+        )
+
+
 class RecordSection(Section):
     """How much of the record to keep."""
 
@@ -193,6 +221,7 @@ class Config(Section):
     tsa: TsaSection = TsaSection()
     rla: RlaSection = RlaSection()
     rcr: RcrSection = RcrSection()
+    critical: CriticalSection = CriticalSection()
     record: RecordSection = RecordSection()
     workload: tuple[WorkloadSection, ...] = Field(
         min_length=1, description="at least one [[workload]] with a name and a selector"
@@ -200,7 +229,12 @@ class Config(Section):
 
     def parameters(self) -> Parameters:
         """What the policies take."""
-        return Parameters(self.tsa.parameters(), self.rla.parameters(), self.rcr.parameters())
+        return Parameters(
+            self.tsa.parameters(),
+            self.rla.parameters(),
+            self.rcr.parameters(),
+            self.critical.parameters(),
+        )
 
 
 def load(path: Path) -> Config:

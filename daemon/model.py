@@ -57,7 +57,12 @@ class Vcpu(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """One vCPU's running totals since it started. `None`: this host cannot count it."""
+    """One vCPU's running totals since it started. `None`: this host cannot count it.
+
+    `wakeups` counts all wake-ups; those by siblings are in `wakers`, too, those from outside the workload in
+    `external_wakeups`; the rest are timers. `chain_ns` is the time, on a core or ready for one, that
+    continued what another thread began, or that another one waited for (docs/critical.md, "What is counted").
+    """
 
     on_cpu_ns: int
     ready_ns: int
@@ -67,6 +72,9 @@ class Counters(NamedTuple):
     preemptions: int | None = None
     late_wakeups: int | None = None
     wakers: tuple[tuple[VcpuId, int], ...] | None = None
+    wakeups: int | None = None
+    external_wakeups: int | None = None
+    chain_ns: int | None = None
 
 
 class Knobs(NamedTuple):
@@ -78,7 +86,7 @@ class Knobs(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What one vCPU did in one period."""
+    """What one vCPU did in one period. `None`: this host cannot count it."""
 
     consumed_ns: int
     ready_ns: int
@@ -86,6 +94,9 @@ class Usage(NamedTuple):
     state: ThreadState
     conflicts: int
     wakers: tuple[tuple[VcpuId, int], ...] = ()
+    wakeups: int | None = None
+    external_wakeups: int | None = None
+    chain_ns: int | None = None
 
 
 IDLE = Usage(0, 0, 0, ThreadState.IDLE, 0)
@@ -153,13 +164,26 @@ class PolicyState:
     numbers, strings, VcpuIds and tuples of them, so that a record can hold it."""
 
 
+class Stake(NamedTuple):
+    """What a vCPU counts for in its workload's sum of weights: the weight that it has when nobody
+    is preferred, and how much it wants to run (in any unit, the same for all)."""
+
+    neutral: int
+    demand: int
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a policy wants: knobs of the vCPUs that should change, why, and its next state."""
+    """What a policy wants: knobs of the vCPUs that should change, why, and its next state.
+
+    A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
+    the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
+    """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
     state: PolicyState = PolicyState()
+    stakes: Mapping[VcpuId, Stake] = field(default_factory=dict)
 
 
 KnobValue = int | frozenset[Core]

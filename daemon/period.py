@@ -27,6 +27,8 @@ Wakers = tuple[tuple[VcpuId, int], ...]
 Wakings = Callable[[VcpuId, Wakers, Wakers], Wakers]
 
 _CORE = attrgetter("core")
+_UNCOUNTED = (None, None, None)
+_SLEPT = IDLE[:6]
 _ASLEEP = ThreadState.IDLE  # looking a member up in its enum costs ten times as much as a global
 
 
@@ -80,7 +82,7 @@ def _usage(before: Snapshot, after: Snapshot) -> dict[VcpuId, Usage]:
         used = None if then is None else _used(vcpu, then, now, latencies, wakings)
         if used is None:
             del usage[vcpu]
-        elif used != IDLE:
+        elif used[:6] != _SLEPT:
             usage[vcpu] = used
     return usage
 
@@ -89,8 +91,8 @@ def _used(
     vcpu: VcpuId, then: Counters, now: Counters, latencies: Mapping[VcpuId, Knobs], wakings: Wakings
 ) -> Usage | None:
     """What one vCPU did, or None if its totals went backwards."""
-    on_cpu_then, ready_then, dispatches_then, _, _, preemptions_then, late_then, wakers_then = then
-    on_cpu, ready, dispatches, state, _, preemptions, late, wakers = now
+    on_cpu_then, ready_then, dispatches_then, _, _, preemptions_then, late_then, wakers_then = then[:8]
+    on_cpu, ready, dispatches, state, _, preemptions, late, wakers = now[:8]
     consumed_ns = on_cpu - on_cpu_then
     ready_ns = ready - ready_then
     dispatched = dispatches - dispatches_then
@@ -107,8 +109,18 @@ def _used(
         woken_by = wakings(vcpu, wakers_then or (), wakers)
         if any(count < 0 for _, count in woken_by):
             return None
+    counted: tuple[int | None, ...] = _UNCOUNTED
+    if now.wakeups is not None:
+        counted = tuple(map(_difference, then[8:], now[8:]))
+        if any(count is not None and count < 0 for count in counted):
+            return None
     # Like Usage(...), without the Python code of a named tuple's constructor (decision 0003).
-    return tuple.__new__(Usage, (consumed_ns, ready_ns, dispatched, state, conflicts, woken_by))
+    return tuple.__new__(Usage, (consumed_ns, ready_ns, dispatched, state, conflicts, woken_by, *counted))
+
+
+def _difference(then: object, now: object) -> int | None:
+    """By how much a total grew; None if the host cannot count it, or could not yet."""
+    return now - then if isinstance(then, int) and isinstance(now, int) else None
 
 
 def _estimate(dispatches: int, ready_ns: int, knobs: Knobs | None) -> int:

@@ -10,8 +10,10 @@ other.
 
 **Invariants.** They hold for every policy, and are checked again here, because a policy can be wrong:
 
-- the sum of a workload's weights stays exactly as it was;
-- a changed weight is within [1/8, 8] × the workload's mean;
+- the sum of a workload's weights stays exactly as it was, and a changed weight is within [1/8, 8] × the
+  workload's mean;
+- or, where the policy gives stakes: the sum of weight × demand is at most CREDIT_PERCENT above that of
+  neutral weight × demand, and a changed weight is within [1/8, 8] × its neutral one;
 - a latency is positive;
 - an affinity is not empty, and within what the vCPU was allowed when we found it.
 
@@ -26,12 +28,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .model import Change, Core, Decision, Knob, Knobs, Period, Vcpu, VcpuId, Workload
+from .model import Change, Core, Decision, Knob, Period, Stake, Vcpu, VcpuId, Workload
 from .period import column, seat
 from .tsa import MAX_WEIGHT_SPAN
 
 UNEXPLAINED = "unexplained"
 """The rule of a change for which the policy gave no reason."""
+
+CREDIT_PERCENT = 40
+"""A workload that had less weight than is neutral may have more for a while: a quarter, and at most a tenth
+that weights may be off before they are written again (docs/decisions/0015-critical.md)."""
 
 Rules = Mapping[VcpuId, str]
 
@@ -79,7 +85,7 @@ def plan(period: Period, decision: Decision) -> Plan:
     refused: set[str] = set()
     violations: list[str] = []
     for workload in period.workloads:
-        part = _part(period, workload, decision.knobs, rules)
+        part = _part(period, workload, decision, rules)
         moves += part.moves
         if part.wrong:
             refused.add(workload.name)
@@ -92,12 +98,10 @@ def plan(period: Period, decision: Decision) -> Plan:
     return Plan((*lowered, *raised, *latencies, *affinities), tuple(violations))
 
 
-def _part(
-    period: Period, workload: Workload, wanted_of: Mapping[VcpuId, Knobs], rules: Mapping[Knob, Rules]
-) -> Part:
+def _part(period: Period, workload: Workload, decision: Decision, rules: Mapping[Knob, Rules]) -> Part:
     """The changes that are wanted for one workload: those that change something, and what they break."""
     part = Part([], [], [], [], [])
-    present_of, new = period.knobs, tuple.__new__
+    wanted_of, present_of, new = decision.knobs, period.knobs, tuple.__new__
     weight_rules, latency_rules = rules[_WEIGHT], rules[_LATENCY]
     weights: list[int] = []
     gain = 0
@@ -122,8 +126,10 @@ def _part(
                 part.wrong.append(f"latency {latency_ns} ns of tid {id_.tid}: must be positive")
         if affinity is not None:
             _move(period, workload, vcpu, affinity, rules[_AFFINITY], part)
-    if weights:
+    if weights and not decision.stakes:
         part.wrong.extend(_wrong_weights(period, workload, weights, gain))
+    elif weights:
+        part.wrong.extend(_wrong_stakes(period, workload, decision))
     return part
 
 
@@ -155,6 +161,31 @@ def _wrong_weights(period: Period, workload: Workload, weights: Sequence[int], g
         )
     if gain:
         yield f"weights that add up to {total + gain}: must stay {total}"
+
+
+def _wrong_stakes(period: Period, workload: Workload, decision: Decision) -> Iterator[str]:
+    """What is wrong with the new weights of a workload whose policy weighs them by demand."""
+    neutral = wanted = 0
+    for vcpu in workload.vcpus:
+        present, wish = period.knobs.get(vcpu.id), decision.knobs.get(vcpu.id)
+        if present is None or present.weight is None:
+            continue
+        stake = decision.stakes.get(vcpu.id, Stake(present.weight, 0))
+        weight = present.weight if wish is None or wish.weight is None else wish.weight
+        neutral += stake.neutral * stake.demand
+        wanted += weight * stake.demand
+        if weight != present.weight and not (
+            stake.neutral <= weight * MAX_WEIGHT_SPAN and weight <= stake.neutral * MAX_WEIGHT_SPAN
+        ):
+            yield (
+                f"weight {weight} of tid {vcpu.id.tid}: must be within 1/{MAX_WEIGHT_SPAN} and "
+                f"{MAX_WEIGHT_SPAN} times its neutral weight of {stake.neutral}"
+            )
+    if wanted * 100 > neutral * (100 + CREDIT_PERCENT):
+        yield (
+            f"weights by demand that add up to {wanted}: "
+            f"must not be more than {CREDIT_PERCENT} % above {neutral}"
+        )
 
 
 def _pairs(moves: Sequence[Move]) -> list[list[Move]]:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from .baselines import StaticPinning, Untouched
+from .critical import Critical, CriticalParameters
 from .entitlement import Standing, standings
 from .model import Core, Decision, Knobs, Period, PolicyState, Reason, VcpuId
 from .rcr import RcrParameters, Resolution, resolve
@@ -40,6 +41,7 @@ class Parameters:
     tsa: TsaParameters = field(default_factory=TsaParameters)
     rla: RlaParameters = field(default_factory=RlaParameters)
     rcr: RcrParameters = field(default_factory=RcrParameters)
+    critical: CriticalParameters = field(default_factory=CriticalParameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ POLICIES: Mapping[str, Callable[[Parameters], Policy]] = MappingProxyType(
     {
         "none": lambda parameters: Untouched(),
         "dasec": Dasec,
+        "critical": lambda parameters: Critical(parameters.critical),
         "static": lambda parameters: StaticPinning(),
     }
 )

@@ -39,8 +39,11 @@ from .model import (
     Workload,
 )
 
-SCHEMA = 1
-"""Raised when a line changes its meaning; `dasec replay` refuses any other."""
+SCHEMA = 2
+"""Raised when a line changes its meaning."""
+
+READABLE = (1, SCHEMA)
+"""What `dasec replay` reads. 2 has more columns of usage, and of the state only what its policy shows."""
 
 T = TypeVar("T")
 NOTHING = object()
@@ -49,6 +52,12 @@ SEAL_LENGTH = len(b',"crc":"00000000"}')
 
 Ref = int | VcpuId | Sequence[int]
 """A vCPU in a line: its number among the workloads' vCPUs, or all of its identity."""
+
+UNCOUNTED: list[int | None] = [None, None, None]
+"""All wake-ups, external ones and the time in chains, where the host counts none of them."""
+
+UsageRow = tuple[int, int, int, int, str, int, list[tuple[Ref, int]], *tuple[int | None, ...]]
+"""vCPU, consumed ns, ready ns, dispatches, state, conflicts, wakers, and what a host may not count."""
 
 KnobsRow = tuple[int | None, int | None, list[Core] | None]
 """Weight, rescheduling latency in ns, affinity."""
@@ -73,7 +82,7 @@ class PeriodLine(TypedDict, total=False):
     late_periods: int
     topology: Mapping[str, object]
     workloads: list[Mapping[str, object]]
-    usage: list[tuple[int, int, int, int, str, int, list[tuple[Ref, int]]]]
+    usage: list[Sequence[object]]
     unjudged: list[int]
     knobs: list[tuple[int, KnobsRow | None]]
     cores: list[tuple[int, Core | None]]
@@ -184,10 +193,11 @@ class Encoder:
         order = self._layout.order
         usage = in_order(period.usage, order)
         line["usage"] = [
-            (number, consumed_ns, ready_ns, dispatches, state._value_, conflicts, self._wakers(wakers))
+            (number, consumed_ns, ready_ns, dispatches, state._value_, conflicts, self._wakers(wakers), *more)
             for number, used in enumerate(usage)
             if used is not IDLE and used is not None
-            for consumed_ns, ready_ns, dispatches, state, conflicts, wakers in (used,)
+            for consumed_ns, ready_ns, dispatches, state, conflicts, wakers, *counted in (used,)
+            for more in (counted if counted != UNCOUNTED else (),)
         ]
         if len(period.usage) != len(order):
             line["unjudged"] = [number for number, used in enumerate(usage) if used is None]
@@ -245,7 +255,11 @@ def knobs_row(knobs: Knobs) -> KnobsRow:
 
 
 def decision_row(decision: Decision, layout: Layout, before: PolicyState | None) -> Mapping[str, object]:
-    """A decision as a line holds it; of the state, the fields that differ from the state `before`."""
+    """A decision as a line holds it; of the state, the fields that differ from the state `before`.
+
+    A field with the metadata `shown=False` is in headers only: it is large, changes in every period, and
+    a replay has it anyway.
+    """
     row: dict[str, object] = {
         "knobs": [(layout.ref(vcpu), *knobs_row(knobs)) for vcpu, knobs in decision.knobs.items()],
         "reasons": [
@@ -257,7 +271,8 @@ def decision_row(decision: Decision, layout: Layout, before: PolicyState | None)
         changed = {
             one.name: value
             for one in fields(state)
-            if (value := getattr(state, one.name)) != getattr(before, one.name, NOTHING)
+            if one.metadata.get("shown", True)
+            and (value := getattr(state, one.name)) != getattr(before, one.name, NOTHING)
         }
         if changed:
             row["state"] = changed
@@ -327,7 +342,8 @@ class Decoder:
         usage = dict.fromkeys(self.layout.order, IDLE)
         for number in line.get("unjudged", ()):
             del usage[self.layout.order[number]]
-        for number, consumed_ns, ready_ns, dispatches, state, conflicts, wakers in line["usage"]:
+        rows = cast(list[UsageRow], line["usage"])
+        for number, consumed_ns, ready_ns, dispatches, state, conflicts, wakers, *counted in rows:
             usage[self.layout.order[number]] = Usage(
                 consumed_ns,
                 ready_ns,
@@ -335,6 +351,7 @@ class Decoder:
                 ThreadState(state),
                 conflicts,
                 tuple((self.layout.vcpu(waker), count) for waker, count in wakers),
+                *counted,
             )
         return usage
 

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from .model import Decision, Period, PolicyState
 from .plan import plan
 from .policy import POLICIES, Parameters, Policy, policy_named
-from .record import SCHEMA, SEAL_LENGTH, Decoder, PeriodLine, change_row, decision_row, unseal
+from .record import READABLE, SEAL_LENGTH, Decoder, PeriodLine, change_row, decision_row, unseal
 
 SHOWN_BYTES = 160
 """How much of a differing decision the message shows."""
@@ -75,10 +75,9 @@ def _begin(line: bytes) -> _Run:
         schema = header["dasec_record"]
     except (ValueError, KeyError, TypeError) as error:
         raise _Differs("not the header of a DASEC record: give a file that `dasec run` wrote") from error
-    if schema != SCHEMA:
-        raise _Differs(
-            f"record schema {schema}, this dasec reads {SCHEMA}: replay with the one that wrote it"
-        )
+    if schema not in READABLE:
+        known = " and ".join(map(str, READABLE))
+        raise _Differs(f"record schema {schema}, this dasec reads {known}: replay with the one that wrote it")
     opened = unseal(line, 0)
     if opened is None:
         raise _Differs(_changed(line))

@@ -32,6 +32,7 @@ class Row:
 
     `pin` is the core that it is pinned to; without, its affinity is all that it is allowed (all cores).
     `movable=False` takes its affinity knob away. `new=True`: it has just come, and has no usage.
+    `wakeups` and what follows are None where the host does not count them.
     """
 
     consumed_ms: float = 0
@@ -47,6 +48,9 @@ class Row:
     pin: int | None = None
     movable: bool = True
     new: bool = False
+    wakeups: int | None = None
+    external: int | None = None
+    chain_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def _allowed(row: Row, cores: int) -> frozenset[Core]:
 
 
 def _usage(group: int, row: Row) -> Usage:
-    if row.state is ASLEEP and not row.consumed_ms:
+    if row.state is ASLEEP and not row.consumed_ms and row.wakeups is None:
         return IDLE
     return Usage(
         consumed_ns=round(row.consumed_ms * MS),
@@ -142,6 +146,9 @@ def _usage(group: int, row: Row) -> Usage:
         state=row.state,
         conflicts=row.conflicts,
         wakers=tuple((vcpu_id(group, waker), count) for waker, count in row.woken_by),
+        wakeups=row.wakeups,
+        external_wakeups=row.external,
+        chain_ns=None if row.chain_ms is None else round(row.chain_ms * MS),
     )
 
 

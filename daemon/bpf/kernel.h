@@ -69,6 +69,8 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+struct bpf_local_storage;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -85,6 +87,7 @@ struct task_struct {
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	__u64 start_boottime;
+	struct bpf_local_storage *bpf_storage;
 };
 
 #pragma clang attribute pop

@@ -10,6 +10,8 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..edges.monitor import open_edges
+from ..edges.reading import Level
 from ..linux import affinity, cgroupfs, cpus, procfs, schedattr
 from ..linux.cgroupfs import Hierarchy
 from ..linux.errors import HierarchyMissing, ThreadGone
@@ -23,7 +25,6 @@ TRIED_SLICE_NS = 4_000_000
 TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
-_NO_EDGES = "no wake-up sources: needs our kernel patch, or a BPF monitor, which this version does not have"
 _ALONE = "of a vCPU alone in its cgroup, that group's: "
 _CAREFULLY = "we change a weight at most once a period, which did no harm where it was measured"
 
@@ -47,7 +48,7 @@ def probe(
         slices, edges = patch.latency, patch.edges
         weights = Finding(True, f"{patch.weight.note}; {_ALONE}{weights.note}")
     else:
-        edges = Finding(False, _NO_EDGES)
+        edges = _try_edges()
     return Capabilities(
         backend="patched_cfs" if patch.works else "mainline",
         weight=weights.works,
@@ -89,6 +90,14 @@ def _try_affinity(pid: int) -> Finding:
     if kept != before[:1]:
         return Finding(False, "the kernel did not keep the mask")
     return Finding(True, f"sched_setaffinity on {len(after)} CPUs")
+
+
+def _try_edges() -> Finding:
+    monitor = open_edges(Level.FULL, slots=1, edges=1)
+    monitor.close()
+    if monitor.level is Level.NONE:
+        return Finding(False, monitor.note)
+    return Finding(True, "BPF monitor at sched_waking and sched_switch; no policy asks for it yet")
 
 
 def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:

@@ -93,6 +93,40 @@ class Program:
         return int(self._opts.retval)
 
 
+class HashMap:
+    """A hash map of fixed-size keys and values, read whole in one call."""
+
+    def __init__(self, descriptor: int, key_bytes: int, value_bytes: int, entries: int) -> None:
+        self._descriptor = descriptor
+        self._key_bytes, self._value_bytes, self._entries = key_bytes, value_bytes, entries
+        self._keys = ctypes.create_string_buffer(key_bytes * entries)
+        self._values = ctypes.create_string_buffer(value_bytes * entries)
+        self._next = ctypes.c_uint64()
+
+    def read(self) -> tuple[memoryview, memoryview]:
+        """All keys and all values, one behind the other, until the next read. Raises OSError."""
+        count = ctypes.c_uint32(self._entries)
+        code = _library().bpf_map_lookup_batch(
+            self._descriptor,
+            None,
+            ctypes.byref(self._next),
+            self._keys,
+            self._values,
+            ctypes.byref(count),
+            None,
+        )
+        if code < 0 and code != -errno.ENOENT:  # ENOENT: that was all
+            raise OSError(-code, f"bpf_map_lookup_batch: {os.strerror(-code)}")
+        return (
+            memoryview(self._keys)[: count.value * self._key_bytes].cast("B"),
+            memoryview(self._values)[: count.value * self._value_bytes].cast("B"),
+        )
+
+    def drop(self, key: bytes) -> None:
+        """Remove an entry, if it is there."""
+        _library().bpf_map_delete_elem(self._descriptor, key)
+
+
 class BpfObject:
     """One loaded object. Closing it detaches and unloads everything."""
 
@@ -156,15 +190,17 @@ class BpfObject:
         return _Pointer(found)
 
 
-def load(name: str, *, sizes: Mapping[str, int], without: Collection[str] = ()) -> BpfObject:
-    """The object `name` of dasec.bpf, loaded: maps with `sizes` entries, all programs but those in `without`.
+def load(
+    name: str, *, sizes: Mapping[str, int], without: Collection[str] = (), folder: Path = OBJECTS
+) -> BpfObject:
+    """The object `name`, loaded: maps with `sizes` entries, all programs but those in `without`.
 
     Raises BpfUnavailable.
     """
     library = _library()
     if not os.path.exists(VMLINUX_BTF):
         raise BpfUnavailable(f"this kernel has no type information ({VMLINUX_BTF}; CONFIG_DEBUG_INFO_BTF)")
-    image = (OBJECTS / f"{name}.bpf.o").read_bytes()
+    image = (folder / f"{name}.bpf.o").read_bytes()
     handle = library.bpf_object__open_mem(image, ctypes.c_size_t(len(image)), None)
     if not handle:
         raise BpfUnavailable(f"libbpf cannot read {name}: {_why(ctypes.get_errno())}")

@@ -40,6 +40,15 @@ def rows(draw: st.DrawFn, cores: int, siblings: int) -> Row:
         allowed=allowed,
         movable=draw(st.integers(0, 5)) > 0,
         new=draw(st.integers(0, 7)) == 0,
+        **draw(st.just({}) | counted()),
+    )
+
+
+def counted() -> st.SearchStrategy[dict[str, int]]:
+    """What only some hosts count; any numbers, fitting or not."""
+    return st.fixed_dictionaries(
+        {"wakeups": st.integers(0, 60), "external": st.integers(0, 60)},
+        optional={"chain_ms": st.integers(0, 160)},
     )
 
 

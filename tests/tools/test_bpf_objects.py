@@ -16,7 +16,8 @@ def test_compiling_the_programs_again_gives_the_committed_objects(repository: Pa
         refuse("needs clang-14 and llvm-14")
     done = subprocess.run([repository / "tools/bpf", tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    committed = {path.name: path.read_bytes() for path in (repository / "daemon/bpf").glob("*.o")}
+    folders = (repository / "daemon/bpf", repository / "tests/host/bpf")
+    committed = {path.name: path.read_bytes() for folder in folders for path in folder.glob("*.o")}
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert made.keys() == committed.keys()
     changed = [name for name in made if made[name] != committed[name]]

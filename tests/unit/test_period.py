@@ -194,3 +194,27 @@ def test_a_column_is_in_the_order_asked_for_whatever_the_order_of_the_table() ->
     assert column({A: 1, B: 2}, [A, B]) == [1, 2]
     assert column({B: 2, A: 1}, [A, B]) == [1, 2]
     assert column({A: 1}, [A, B]) == [1, None]
+
+
+def test_wakeups_and_time_in_chains_are_differences_where_the_host_counts_them() -> None:
+    then = counters(0, 0, 0)._replace(wakeups=10, external_wakeups=4, chain_ns=1000)
+    now = counters(5, 1, 9)._replace(wakeups=17, external_wakeups=6, chain_ns=4000)
+    used = usage_of(then, now)
+    assert used is not None
+    assert used[6:] == (7, 2, 3000)
+    edges_only = usage_of(then._replace(chain_ns=None), now._replace(chain_ns=None))
+    assert edges_only is not None
+    assert edges_only[6:] == (7, 2, None)
+
+
+def test_a_count_that_went_back_makes_a_vcpu_new() -> None:
+    then = counters(0, 0, 0)._replace(wakeups=10, external_wakeups=10, chain_ns=10)
+    now = then._replace(on_cpu_ns=5, wakeups=11, external_wakeups=11, chain_ns=11)
+    assert usage_of(then, now) is not None
+    for wrong in (now._replace(wakeups=9), now._replace(external_wakeups=9), now._replace(chain_ns=9)):
+        assert usage_of(then, wrong) is None
+
+
+def test_one_that_slept_through_is_shared_on_a_host_that_counts_wakeups_too() -> None:
+    total = counters(5, 1, 9, ASLEEP)._replace(wakeups=10, external_wakeups=4, chain_ns=1000)
+    assert usage_of(total, total._replace()) is IDLE

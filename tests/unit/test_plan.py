@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dasec.model import Change, Decision, Knob, Knobs, Period, Reason, VcpuId
+from dasec.model import Change, Decision, Knob, Knobs, Period, Reason, Stake, VcpuId
 from dasec.plan import Plan, plan
 
 from ..builders import Group, Row, core_set, period, vcpu_id
@@ -180,3 +180,31 @@ def test_half_of_a_swap_is_dropped_with_the_other_half() -> None:
         "workload a: weights that add up to 4198: must stay 4096",
         "workload b: affinity of tid 2002: half of a refused swap",
     )
+
+
+def test_with_stakes_the_sum_by_demand_counts_and_not_the_plain_sum() -> None:
+    made = period(Group("a", [Row(), Row()]))
+    ids = vcpu_id(0, 0), vcpu_id(0, 1)
+    stakes = {ids[0]: Stake(1024, 10), ids[1]: Stake(1024, 70)}
+    fair = Decision({ids[0]: Knobs(4096, None, None), ids[1]: Knobs(585, None, None)}, stakes=stakes)
+    assert [change.new for change in plan(made, fair).changes] == [585, 4096]
+    assert plan(made, fair).violations == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "complaint"),
+    [
+        (9000, 200, "weight 9000 of tid 1001: must be within 1/8 and 8 times its neutral weight of 1024"),
+        (1024, 127, "weight 127 of tid 1002: must be within 1/8 and 8 times its neutral weight of 1024"),
+        (1024, 1700, "weights by demand that add up to 129240: must not be more than 40 % above 81920"),
+    ],
+)
+def test_with_stakes_weights_out_of_bounds_and_sums_above_the_due_are_refused(
+    first: int, second: int, complaint: str
+) -> None:
+    made = period(Group("a", [Row(), Row()]))
+    ids = vcpu_id(0, 0), vcpu_id(0, 1)
+    stakes = {ids[0]: Stake(1024, 10), ids[1]: Stake(1024, 70)}
+    wanted = Decision({ids[0]: Knobs(first, None, None), ids[1]: Knobs(second, None, None)}, stakes=stakes)
+    assert plan(made, wanted).changes == ()
+    assert plan(made, wanted).violations == (f"workload a: {complaint}",)

@@ -40,13 +40,13 @@ def decided(policy: Dasec, made: Period) -> Decision:
     return policy.decide(made, DasecState(started=tuple(made.knobs)))
 
 
-@pytest.mark.parametrize("name", ["none", "dasec", "static"])
+@pytest.mark.parametrize("name", ["none", "dasec", "critical", "static"])
 def test_a_policy_is_found_by_its_name(name: str) -> None:
     assert policy_named(name, Parameters()).name == name
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="policy 'dasek': not known: use one of none, dasec, static"):
+    with pytest.raises(ValueError, match="policy 'dasek': not known: use one of none, dasec, critical"):
         policy_named("dasek", Parameters())
 
 

@@ -21,6 +21,9 @@ _FAIR = frozenset((0, 3))
 
 # Looked up once: an enum member costs 0.1 us (docs/measurements.md).
 _SLEEPING, _QUEUED, _ENDED = int(State.SLEEPING), int(State.QUEUED), int(State.ENDED)
+_NOT_BY_THIS = (None,) * 5
+"""What this call does not count: late wake-ups, and who woke whom."""
+
 _STATES = (ThreadState.IDLE, ThreadState.READY, ThreadState.RUNNING)
 
 
@@ -122,7 +125,7 @@ class BatchSampler:
                 waiting[seat] = since = self._since(seat, used_ns, clock_ns)
                 ready_ns = self._with_wait(thread.vcpu.id, ready_ns, clock_ns - since[1])
             # Made as a plain tuple: the named tuple's own constructor costs three times as much.
-            fields = (on_cpu_ns, ready_ns, dispatches, _STATES[state], Core(core), preemptions, None, None)
+            fields = (on_cpu_ns, ready_ns, dispatches, _STATES[state], Core(core), preemptions, *_NOT_BY_THIS)
             counters[thread.vcpu.id] = make(Counters, fields)
         self._waiting = waiting
         return sample._replace(suspects=suspects, closely=[*closely, *self._one_in_turn()])

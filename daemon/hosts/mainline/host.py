@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from ...edges.reading import Level, NoEdges, WakeEdges
 from ...linux import cgroupfs, procfs
 from ...linux.cpus import SYSFS
 from ...linux.errors import HierarchyMissing
@@ -28,6 +30,7 @@ from .owngroups import OwnGroups
 from .putback import PutBack
 from .sample import Looks, Sample
 from .thread import ManagedThread, OnForeignWrite
+from .wakers import Wakers
 from .weightwatch import WeightWatch
 
 RETRY_PERIODS = 12
@@ -47,12 +50,17 @@ class Mainline:
         on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
         dry_run: bool = False,
         bpf: bool = True,
+        edges: WakeEdges | None = None,
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
         fittings: Fittings | None = None,
     ) -> None:
-        self._capabilities = capabilities
+        self._edges = edges or NoEdges("wake-up sources are not asked for")
+        self._wakers = Wakers(self._edges)
+        self._capabilities = replace(
+            capabilities, wake_edges=self._edges.level is not Level.NONE, wake_edges_note=self._edges.note
+        )
         self._journal = journal
         self._notices: list[str] = []
         self._fittings = fittings = fittings or Stock(self._notices, bpf=bpf and proc == procfs.PROC)
@@ -101,9 +109,9 @@ class Mainline:
             self._lose(sample)
         self._look_at_knobs(sample)
         self._stale = bool(sample.gone) or (self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped())
-        return Snapshot(
-            clock_ns, self._cores.topology(), self._workloads, self._counters.copy(), self._crew.knobs.copy()
-        )
+        counters = self._counters.copy()
+        self._wakers.add_to(counters)
+        return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, self._crew.knobs.copy())
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Journal, check identity, write. One Result a Change, in order."""
@@ -121,6 +129,7 @@ class Mainline:
         self._crew.let_go(self._crew.threads())
         self._watch.close()
         self._cores.close()
+        self._edges.close()
         self._fittings.close()
 
     def _lose(self, sample: Sample) -> None:
@@ -136,6 +145,7 @@ class Mainline:
         self._counters = {thread.id: self._counters.get(thread.id, _unseen(thread)) for thread in threads}
         self._sampler = self._fittings.sampler(threads, self._counters)
         self._workloads = self._crew.workloads()
+        self._wakers.follow(self._workloads)
 
     def _look_at_knobs(self, sample: Sample) -> None:
         """Knobs that somebody else may have written, and groups whose thread has ended."""

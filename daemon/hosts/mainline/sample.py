@@ -49,6 +49,9 @@ _FAIR = frozenset((b"0", b"3"))
 # Looked up once: an enum member costs 0.1 us (docs/measurements.md).
 _IDLE, _READY, _RUNNING = ThreadState.IDLE, ThreadState.READY, ThreadState.RUNNING
 
+_UNCOUNTED = (None,) * 6
+"""What procfs does not count, from preemptions on."""
+
 _sched_getcpu = ctypes.PyDLL(None).sched_getcpu
 
 
@@ -177,7 +180,7 @@ class Sampler:
         ids, cores, counters, make = self._ids, self._cores, self._counters, tuple.__new__
         totals = zip(changed, numbers[0::3], numbers[1::3], numbers[2::3], strict=True)
         for at, on_cpu_ns, ready_ns, dispatches in totals:
-            fields = (on_cpu_ns, ready_ns, dispatches, _IDLE, cores[at], None, None, None)
+            fields = (on_cpu_ns, ready_ns, dispatches, _IDLE, cores[at], *_UNCOUNTED)
             counters[ids[at]] = make(Counters, fields)
 
     def _mark_asleep(self, places: Iterable[int]) -> None:

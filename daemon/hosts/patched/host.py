@@ -52,6 +52,7 @@ class PatchedCfs(Mainline):
             kernel=kernel,
             fittings=PatchFittings(granularity_ns(sysfs), proc),
         )
+        self._capabilities = capabilities  # its wake-up sources come with the file, not from outside
 
 
 class PatchFittings:

@@ -31,6 +31,7 @@ STATE = PolicyState()
 OUTSIDER = VcpuId(99, 99, 99)
 CORES = st.integers(0, 130).map(Core)
 TIMES_NS = st.integers(0, 2**63)
+COUNTS = st.integers(0, 1000)
 NAMES = st.text(max_size=12)
 
 KNOBS = st.builds(
@@ -68,6 +69,7 @@ def usages(draw: st.DrawFn, ids: list[VcpuId]) -> Usage:
         draw(st.sampled_from(ThreadState)),
         draw(st.integers(0, 9)),
         tuple(wakers),
+        *draw(st.just(()) | st.tuples(COUNTS, COUNTS, st.none() | TIMES_NS)),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from dasec.config import Config, ConfigError, check, load
+from dasec.critical import CriticalParameters
 from dasec.policy import Parameters
 
 WORKLOAD = '[[workload]]\nname = "a"\npids = [1]\n'
@@ -51,6 +52,12 @@ def test_every_key_can_be_given() -> None:
             ceiling_us = 5000
             start_us = 2000
             respect_burst = false
+            [critical]
+            weight_ratio = 5
+            decay_percent = 80
+            burst_us = 3000
+            deadband_percent = 10
+            guess = true
             [rcr]
             enabled = false
             conflict_ratio = 3
@@ -70,6 +77,7 @@ def test_every_key_can_be_given() -> None:
     assert parameters.tsa.tick_ns == 1_000_000
     assert parameters.rla.start_ns == 2_000_000
     assert parameters.rcr.across_nodes
+    assert parameters.critical == CriticalParameters(5, 80, 3_000_000, 10, True)
     assert [workload.name for workload in config.workload] == ["a", "b"]
 
 
@@ -104,7 +112,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ),
         (
             "policy = 'parties'\n" + WORKLOAD,
-            "policy: no policy named 'parties' in this build: known here: dasec, none, static",
+            "policy: no policy named 'parties' in this build: known here: critical, dasec, none, static",
         ),
         ("[host]\nbackend = 'sched_ext'\n" + WORKLOAD, 'host.backend: is "sched_ext", which is wrong: '),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),
@@ -115,6 +123,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[tsa]\nweight_span = 9\n" + WORKLOAD, "tsa.weight_span: is 9, which is wrong: "),
         ("[rla]\nfloor_us = 9000\n" + WORKLOAD, "rla: start_us 4000 is not between floor_us 9000"),
         ("[rcr]\nmin_gain_percent = 101\n" + WORKLOAD, "rcr.min_gain_percent: is 101, which is wrong: "),
+        ("[critical]\nweight_ratio = 9\n" + WORKLOAD, "critical.weight_ratio: is 9, which is wrong: "),
         ("[guard]\n" + WORKLOAD, "guard: not available: this build has no guard yet: remove the table"),
         ("", "workload: is missing: give at least one [[workload]]"),
         ("workload = []\n", "workload: is [], which is wrong: "),

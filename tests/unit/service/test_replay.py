@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from dasec.critical import Critical, CriticalParameters
 from dasec.log import Announcer
 from dasec.model import Decision, Outcome, PolicyState, Result
 from dasec.plan import plan
@@ -20,7 +21,7 @@ from dasec.rla import RlaParameters
 
 from .periods import busy_history, histories
 
-SETTINGS = Parameters(rla=RlaParameters(step_percent=20))
+SETTINGS = Parameters(rla=RlaParameters(step_percent=20), critical=CriticalParameters(guess=True))
 
 
 def record(path: Path, policy: Policy, entries: list[Entry], max_bytes: int = 10**8) -> list[Entry]:
@@ -61,7 +62,7 @@ def reseal(path: Path, change: Callable[[int, dict[str, object]], None]) -> None
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(histories())
-@pytest.mark.parametrize("name", ["none", "static", "dasec"])
+@pytest.mark.parametrize("name", ["none", "static", "dasec", "critical"])
 def test_whatever_happened_its_record_replays(tmp_path: Path, name: str, entries: list[Entry]) -> None:
     path = tmp_path / "r"
     path.unlink(missing_ok=True)
@@ -81,6 +82,18 @@ def test_every_file_of_a_rotated_record_replays_by_itself(tmp_path: Path) -> Non
     record(tmp_path / "r", Dasec(SETTINGS), entries, max_bytes=4000)
     files = sorted(tmp_path.iterdir())
     assert len(files) > 2
+    assert sum(replay(path).periods for path in files) == len(entries)
+
+
+def test_lines_leave_out_what_critical_remembers_and_every_file_replays_by_itself(tmp_path: Path) -> None:
+    entries = busy_history(24)
+    record(tmp_path / "r", Critical(CriticalParameters(guess=True)), entries, max_bytes=8000)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) > 2
+    for path in files:
+        header, *lines = path.read_bytes().splitlines()
+        assert b'"memories"' in header
+        assert not any(b'"memories"' in line for line in lines)
     assert sum(replay(path).periods for path in files) == len(entries)
 
 
@@ -162,7 +175,10 @@ def test_a_header_in_the_middle_begins_anew(recorded: Path) -> None:
         (b"", "holds no period: give a file that"),
         (b"root:x:0:0\n", ":1: not the header of a DASEC record"),
         (b"[]\n", ":1: not the header of a DASEC record"),
-        (b'{"dasec_record":99}\n', ":1: record schema 99, this dasec reads 1: replay with the one that"),
+        (
+            b'{"dasec_record":99}\n',
+            ":1: record schema 99, this dasec reads 1 and 2: replay with",
+        ),
         (b'{"dasec_record":1}\n', ":1: has no checksum at its end"),
         (b"\xff\xfe\n", ":1: not the header of a DASEC record"),
     ],

@@ -1,0 +1,122 @@
+"""What is remembered of each vCPU: decaying sums of what it did, and who woke it.
+
+Every period a sum becomes sum × decay + what was added. All sums are whole numbers, so that a replay on
+another machine comes to the same: times in ns, counts in thousandths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from enum import IntEnum
+from typing import NamedTuple
+
+from ..model import Usage, VcpuId
+
+COUNT = 1000
+"""One wake-up, in the unit of counts."""
+
+FORGET_NS = 200_000
+"""A vCPU is forgotten when it competed for less than this in all that is remembered: too little to say what
+it is for (docs/measurements.md, "Weights that follow the critical path"). After bursts of 10 ms that takes
+24 periods."""
+
+FAINT = COUNT // 50
+"""Wake-ups by one waker that have decayed below this are forgotten."""
+
+Wakers = tuple[tuple[VcpuId, int], ...]
+
+
+class Level(IntEnum):
+    """What a host counts: no wake-ups at all; who woke whom; and also the time in chains."""
+
+    NONE = 0
+    EDGES = 1
+    CHAINS = 2
+
+
+_NONE, _EDGES, _CHAINS = Level  # a global costs a tenth of looking a member up in its enum
+
+
+class Memory(NamedTuple):
+    """One vCPU's past. `bursts` are wake-ups, `led` those of them by siblings and from outside; both and
+    `wakers` are counts. `level` is what its host counts; `periods` how many are in this, SEASONED at most.
+    """
+
+    vcpu: VcpuId
+    run_ns: int
+    busy_ns: int
+    chain_ns: int
+    bursts: int
+    led: int
+    wakers: Wakers
+    periods: int
+    level: Level
+
+
+SEASONED = 4
+"""A vCPU is judged from its fourth remembered period on. With the first periods alone chance decides; with
+four, the measured rules found the critical vCPUs at once (docs/measurements.md, "Weights that follow the
+critical path")."""
+
+
+def remember(
+    then: Memory | None, vcpu: VcpuId, used: Usage, present: Container[VcpuId], decay_percent: int
+) -> Memory | None:
+    """The memory of one vCPU after a period; None if there is too little to remember. Who is not `present`
+    any more is no waker either."""
+    consumed_ns, ready_ns, dispatches, _, _, woken_by, wakeups, external, chain_ns = used
+    busy_ns = consumed_ns + ready_ns
+    bursts, led = dispatches * COUNT, 0
+    level, wakers, periods = _NONE, woken_by, 1
+    if wakeups is not None:
+        level = _EDGES if chain_ns is None else _CHAINS
+        bursts = wakeups * COUNT
+        led = (external or 0) * COUNT
+    if woken_by:
+        level = level or _EDGES
+        led += sum([count for _, count in woken_by]) * COUNT
+        wakers = tuple([(waker, count * COUNT) for waker, count in woken_by])
+    if then is None:
+        if busy_ns < FORGET_NS:
+            return None
+        return Memory(vcpu, consumed_ns, busy_ns, chain_ns or 0, bursts, led, wakers, periods, level)
+    _, run_ns, busy_then, chained_ns, bursts_then, led_then, wakers_then, periods, level_then = then
+    busy_ns += busy_then * decay_percent // 100
+    if busy_ns < FORGET_NS:
+        return None
+    # Like Memory(...), without the Python code of a named tuple's constructor (decision 0003).
+    return tuple.__new__(
+        Memory,
+        (
+            vcpu,
+            run_ns * decay_percent // 100 + consumed_ns,
+            busy_ns,
+            chained_ns * decay_percent // 100 + (chain_ns or 0),
+            bursts_then * decay_percent // 100 + bursts,
+            led_then * decay_percent // 100 + led,
+            _merged(wakers_then, wakers, present, decay_percent) if wakers_then or wakers else wakers,
+            periods if periods == SEASONED else periods + 1,
+            level or level_then,
+        ),
+    )
+
+
+def _merged(before: Wakers, new: Wakers, present: Container[VcpuId], decay_percent: int) -> Wakers:
+    # The same siblings as ever is the usual case; then nothing needs to be sorted.
+    if [waker for waker, _ in before] == [waker for waker, _ in new]:
+        return tuple(
+            [
+                (waker, old * decay_percent // 100 + count)
+                for (waker, old), (_, count) in zip(before, new, strict=True)
+            ]
+        )
+    counts: dict[VcpuId, int] = {}
+    for waker, count in before:
+        left = count * decay_percent // 100
+        if left >= FAINT and waker in present:
+            counts[waker] = left
+    if new:
+        for waker, count in new:
+            counts[waker] = counts.get(waker, 0) + count
+        return tuple(sorted(counts.items()))
+    return tuple(counts.items())

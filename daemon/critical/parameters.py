@@ -1,0 +1,49 @@
+"""Settings of the policy `critical`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WEIGHT_RATIO = 7
+"""Weight of the most to that of the least critical vCPU. Mean latency of the best rule with 3 : 1, 7 : 1
+and 20 : 1 was .52, .43 and .41 of the default (docs/measurements.md, "Weights that follow the critical
+path")."""
+
+MAX_WEIGHT_RATIO = 8
+"""Between 1 and 8 × neutral, the bounds that plan.py keeps, no larger ratio fits."""
+
+DECAY_PERCENT = 85
+"""What is left of a count after a period: a memory of 6.7 periods, half a second. Shorter memories (60)
+settled no sooner (docs/measurements.md, "Weights that follow the critical path")."""
+
+BURST_NS = 2_000_000
+"""Bursts up to this count as short; the measured helpers worked 0.5 to 3 ms at a time, background 5 to 10 ms
+(docs/measurements.md, "Weights that follow the critical path")."""
+
+DEADBAND_PERCENT = 20
+"""A weight is written again when it is off by more. Between 3 : 1 and 7 : 1 lies a fifth of the gain, so a
+ratio that is a fifth off costs little; what is off is charged (weights.py), so that it does not add up."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalParameters:
+    """Settings of the policy `critical`.
+
+    `guess`: judge vCPUs by their bursts alone where the host does not count who woke whom. Wrong, and
+    harmful, where the critical vCPUs have the longer bursts."""
+
+    weight_ratio: int = WEIGHT_RATIO
+    decay_percent: int = DECAY_PERCENT
+    burst_ns: int = BURST_NS
+    deadband_percent: int = DEADBAND_PERCENT
+    guess: bool = False
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.weight_ratio <= MAX_WEIGHT_RATIO:
+            raise ValueError(f"critical: weight_ratio is {self.weight_ratio}: give 2 to {MAX_WEIGHT_RATIO}")
+        if not 10 <= self.decay_percent <= 99:
+            raise ValueError(f"critical: decay_percent is {self.decay_percent}: give 10 to 99")
+        if self.burst_ns < 1:
+            raise ValueError(f"critical: burst_ns is {self.burst_ns}: give 1 or more")
+        if not 0 <= self.deadband_percent <= 25:
+            raise ValueError(f"critical: deadband_percent is {self.deadband_percent}: give 0 to 25")

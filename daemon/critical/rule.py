@@ -1,0 +1,171 @@
+"""The policy: each period remember, judge and weigh, one workload after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
+from .memory import SEASONED, Level, Memory, remember
+from .parameters import CriticalParameters
+from .scores import FULL, Scores, judge, short
+from .state import CriticalState
+from .weights import PAY_DIVISOR, TRUST_DIVISOR, Claims, charged, divide, is_off
+
+_WEIGHT = Knob.WEIGHT
+
+
+class _Past(NamedTuple):
+    """The state of the period before: memory and excess, neutral weight, balance of the workload."""
+
+    memories: Mapping[VcpuId, tuple[Memory, int]]
+    neutral: Mapping[VcpuId, int]
+    owed: Mapping[str, int]
+
+
+class _Seen(NamedTuple):
+    """One workload after a period: what is remembered of its vCPUs and their excess until now, the weights
+    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period)."""
+
+    memories: list[Memory]
+    excess: list[int]
+    weights: dict[VcpuId, int]
+    charges: list[tuple[int, int, int]]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A decision in the making."""
+
+    knobs: dict[VcpuId, Knobs] = field(default_factory=dict)
+    reasons: list[Reason] = field(default_factory=list)
+    stakes: dict[VcpuId, Stake] = field(default_factory=dict)
+    neutral: dict[VcpuId, int] = field(default_factory=dict)
+    blind: list[str] = field(default_factory=list)
+    owed: list[tuple[str, int]] = field(default_factory=list)
+    memories: list[Memory] = field(default_factory=list)
+    excess: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Critical:
+    """Weight follows the critical path inside each workload; between workloads nothing changes."""
+
+    parameters: CriticalParameters = field(default_factory=CriticalParameters)
+    name: str = "critical"
+
+    def initial_state(self) -> PolicyState:
+        """Nobody seen."""
+        return CriticalState()
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        """New weights for the vCPUs whose weight is off."""
+        known = state if isinstance(state, CriticalState) else CriticalState()
+        pairs = zip(known.memories, known.excess, strict=True)
+        past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.owed))
+        draft = _Draft()
+        for workload in period.workloads:
+            seen = _look(workload, period, past, self.parameters.decay_percent, draft)
+            owed = past.owed.get(workload.name, 0)
+            if seen.memories or seen.charges:
+                verdict = judge(seen.memories, seen.excess, self.parameters)
+                owed = _weigh(seen, verdict, owed, self.parameters, draft)
+                if seen.memories and verdict.level is Level.NONE:
+                    draft.blind.append(workload.name)
+            if owed:
+                draft.owed.append((workload.name, owed))
+        neutral = tuple(draft.neutral.items())
+        after = CriticalState(
+            known.neutral if neutral == known.neutral else neutral,
+            tuple(draft.blind),
+            tuple(draft.owed),
+            tuple(draft.memories),
+            tuple(draft.excess),
+        )
+        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes)
+
+
+def _look(workload: Workload, period: Period, past: _Past, decay_percent: int, draft: _Draft) -> _Seen:
+    """Remember what each vCPU did."""
+    usage_of, knobs_of = period.usage, period.knobs
+    memories_of, neutral_of = past.memories, past.neutral
+    seen = _Seen([], [], {}, [])
+    for vcpu in workload.vcpus:
+        id_ = vcpu.id
+        knobs, used, pair = knobs_of.get(id_), usage_of.get(id_), memories_of.get(id_)
+        if knobs is None:
+            continue
+        weight = knobs.weight
+        if weight is not None:
+            seen.weights[id_] = weight
+            neutral = draft.neutral[id_] = neutral_of.get(id_, weight)
+            if weight != neutral and used:
+                seen.charges.append((weight, neutral, used.consumed_ns + used.ready_ns))
+        if used is None or (used is IDLE and pair is None):
+            continue
+        then, excess = pair or (None, 0)
+        memory = remember(then, id_, used, knobs_of, decay_percent)
+        if memory:
+            seen.memories.append(memory)
+            seen.excess.append(excess)
+    return seen
+
+
+def _weigh(seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, draft: _Draft) -> int:
+    """Divide one workload's weight anew, and want what is off by much; returns the workload's balance."""
+    memories, weights, neutral_of = seen.memories, seen.weights, draft.neutral
+    draft.memories += memories
+    draft.excess += verdict.excess
+    rows = [
+        row for row, memory in enumerate(memories) if memory.periods >= SEASONED and memory.vcpu in weights
+    ]
+    ids = [memories[row].vcpu for row in rows]
+    claims = Claims(
+        [neutral_of[vcpu] for vcpu in ids],
+        [memories[row].busy_ns for row in rows],
+        [verdict.scores[row] for row in rows],
+    )
+    fair = claims.fair()
+    owed = charged(owed, seen.charges, fair // PAY_DIVISOR)
+    if owed * TRUST_DIVISOR > fair:
+        claims = claims._replace(scores=[FULL] * len(rows))
+    wanted = divide(claims, owed, rules.weight_ratio)
+    off = [
+        (row, new)
+        for row, vcpu, new in zip(rows, ids, wanted, strict=True)
+        if is_off(weights[vcpu], new, rules.deadband_percent)
+    ]
+    others = weights.keys() - ids if len(ids) < len(weights) else ()
+    for vcpu in weights:
+        if vcpu in others and weights[vcpu] != neutral_of[vcpu]:
+            draft.knobs[vcpu] = Knobs(neutral_of[vcpu], None, None)
+            draft.reasons.append(Reason(vcpu, _WEIGHT, "critical.neutral"))
+            draft.stakes[vcpu] = Stake(neutral_of[vcpu], 0)
+    if off:
+        draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
+        _want(off, memories, verdict, rules, draft)
+    return owed
+
+
+def _want(
+    off: Sequence[tuple[int, int]],
+    memories: Sequence[Memory],
+    verdict: Scores,
+    rules: CriticalParameters,
+    draft: _Draft,
+) -> None:
+    """Knobs and reasons of the vCPUs in those rows, with their new weights."""
+    for row, weight in off:
+        memory, score = memories[row], verdict.scores[row]
+        vcpu = memory.vcpu
+        draft.knobs[vcpu] = Knobs(weight, None, None)
+        seen = (
+            ("score", score),
+            ("rank", verdict.ranks[row]),
+            ("short", short(memory, rules.burst_ns)),
+            ("demand_ns", memory.busy_ns),
+            ("level", int(verdict.level)),
+        )
+        rule = "critical.path" if score * 2 >= FULL else "critical.yield"
+        draft.reasons.append(Reason(vcpu, _WEIGHT, rule, seen))

@@ -1,0 +1,24 @@
+"""What the policy `critical` remembers from period to period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..model import PolicyState, VcpuId
+from .memory import Memory
+
+UNSHOWN = {"shown": False}
+"""Metadata of a field that the lines of a record leave out (record.decision_row)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalState(PolicyState):
+    """`neutral`: the weight of each vCPU when it was first seen. `blind`: workloads whose wake-ups nobody
+    counts, where the policy therefore sees nothing. `owed`: each workload's balance, in weight × ns
+    (weights.py). `excess`: the rank so far, in millionths, of each vCPU that `memories` holds."""
+
+    neutral: tuple[tuple[VcpuId, int], ...] = ()
+    blind: tuple[str, ...] = ()
+    owed: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)
+    memories: tuple[Memory, ...] = field(default=(), metadata=UNSHOWN)
+    excess: tuple[int, ...] = field(default=(), metadata=UNSHOWN)

@@ -1,0 +1,85 @@
+"""From scores to weights, with a sum that takes nothing from other workloads and gives nothing to them.
+
+**Which sum.** What a weight takes from others on a core, it takes while its vCPU wants to run. So not the
+plain sum of weights is kept, but the sum weighted by demand (the time running or ready):
+
+    sum of weight × demand = sum of neutral weight × demand − what is owed
+
+A vCPU that hardly runs lends hardly anything, and one that never runs nothing, without any threshold. With
+the plain sum, one vCPU that waits and two that compute would leave the workload a third of its own weight
+to compute with.
+
+**What is owed.** Demand changes after it was measured. Each period the weights that were in force are
+charged for the demand that there was: balance += sum of (weight − neutral) × (run + ready). A workload that
+got more than is neutral pays back in the next half second, one that got less is repaid; at most a quarter
+of its sum at a time. So whatever a workload does, and however it guesses what we will do, over time it
+competes with its neutral weight.
+
+A workload that owes much prefers nobody until it has paid.
+
+**Inside.** Weights are in proportion to neutral × (1 + (ratio - 1) × score): a range of 7 : 1. They stay
+within [1/8, 8] × neutral. A vCPU that sleeps keeps its place in that order, so it is right at once when it
+wakes up, until it is forgotten and returns to neutral. Nobody can be starved: an eighth of neutral is the
+least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import mul
+from typing import NamedTuple
+
+from ..tsa import MAX_WEIGHT_SPAN
+from .scores import FULL
+
+PAY_DIVISOR = 4
+"""At most this part of the sum is paid back or repaid at a time, so that a debt starves nobody."""
+
+
+TRUST_DIVISOR = 2
+"""A workload that owes more than this part of its sum prefers nobody until it has paid: what can be gained by
+pretending is then bounded, however often it is tried (tests/properties/test_critical.py)."""
+
+
+class Claims(NamedTuple):
+    """The judged vCPUs of a workload, in columns: their weight when nobody is preferred, their remembered
+    demand, and their scores."""
+
+    neutral: Sequence[int]
+    demand_ns: Sequence[int]
+    scores: Sequence[int]
+
+    def fair(self) -> int:
+        """The sum by demand when nobody is preferred."""
+        return sum(map(mul, self.neutral, self.demand_ns))
+
+
+def divide(claims: Claims, owed: int, weight_ratio: int) -> list[int]:
+    """The weight of each; `owed` is in weight × ns."""
+    rise = weight_ratio - 1
+    drawn = [
+        neutral * (FULL + rise * score) for neutral, score in zip(claims.neutral, claims.scores, strict=True)
+    ]
+    taken = sum(map(mul, drawn, claims.demand_ns))
+    if not taken:
+        return list(claims.neutral)
+    fair = claims.fair()
+    most = fair // PAY_DIVISOR
+    target = fair - max(-most, min(most, owed))
+    return [
+        min(max(weight * target // taken, -(-neutral // MAX_WEIGHT_SPAN)), neutral * MAX_WEIGHT_SPAN)
+        for weight, neutral in zip(drawn, claims.neutral, strict=True)
+    ]
+
+
+def is_off(present: int, wanted: int, deadband_percent: int) -> bool:
+    """Whether a weight is far enough from the wanted one to be written again."""
+    return abs(wanted - present) * 100 > present * deadband_percent
+
+
+def charged(owed: int, charges: Sequence[tuple[int, int, int]], credit: int) -> int:
+    """The balance after a period, from (weight in force, neutral, demand in the period) of each vCPU.
+
+    Credit is not saved up beyond `credit`: what was not used in time is lost.
+    """
+    return max(owed + sum([(weight - neutral) * ns for weight, neutral, ns in charges]), -credit)

@@ -1,0 +1,134 @@
+"""What a wake-edge monitor says: values, and the interface that any source of them offers.
+
+Blame of a thread v is time during which v was ready (not running) while a sibling slept that v later
+woke, counted once for each sibling: interference on the critical path, in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from ..model import VcpuId
+
+
+class Level(StrEnum):
+    """How much is counted."""
+
+    NONE = "none"
+    EDGES = "edges"
+    """Wake-ups by class, and edges. The rest of an Activity stays 0."""
+    FULL = "full"
+
+
+class Activity(NamedTuple):
+    """One thread's running totals since it is followed.
+
+    `sibling`, `external` and `timer` count its wake-ups by who made them; a burst ends when the thread
+    goes to sleep; `preemptions` are switches that it did not ask for; `chain_ns` is the run and ready time of
+    its episodes (from a wake-up to the next sleep) that somebody else started or that woke a sibling.
+    `blame_cut` counts blames that are too low, because the sibling slept through more of this
+    thread's ready times than are kept.
+    """
+
+    sibling: int = 0
+    external: int = 0
+    timer: int = 0
+    run_ns: int = 0
+    ready_ns: int = 0
+    sleep_ns: int = 0
+    bursts: int = 0
+    dispatches: int = 0
+    preemptions: int = 0
+    chain_ns: int = 0
+    blame_ns: int = 0
+    blame_cut: int = 0
+
+
+class Edge(NamedTuple):
+    """How often a thread woke a sibling, and the part of its blame that it had at those times."""
+
+    wakeups: int
+    blame_ns: int
+
+
+Pair = tuple[VcpuId, VcpuId]
+"""Waker and wakee."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Running totals of all followed threads and of the edges between them.
+
+    `lost`: wake-ups by siblings that found no room among the edges; they are in the wakee's Activity.
+    """
+
+    threads: Mapping[VcpuId, Activity]
+    edges: Mapping[Pair, Edge]
+    lost: int
+
+
+NOTHING = Reading({}, {}, 0)
+
+
+class WakeEdges(Protocol):
+    """A source of edges: a BPF monitor, a kernel that counts them itself, or none."""
+
+    @property
+    def level(self) -> Level:
+        """How much it counts."""
+
+    @property
+    def note(self) -> str:
+        """How it counts, or why it does not, in one line."""
+
+    def follow(self, workload_of: Mapping[VcpuId, int]) -> None:
+        """Follow these threads and no others; threads with the same number are siblings."""
+
+    def read(self) -> Reading:
+        """The totals now. A thread that ended stays until it is not followed any more."""
+
+    def close(self) -> None:
+        """Stop counting; leave nothing in the kernel. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoEdges:
+    """Counts nothing, and says why."""
+
+    note: str
+    level: Level = Level.NONE
+
+    def follow(self, workload_of: Mapping[VcpuId, int]) -> None:
+        """Nobody is followed."""
+
+    def read(self) -> Reading:
+        """Nothing."""
+        return NOTHING
+
+    def close(self) -> None:
+        """There is nothing to stop."""
+
+
+def between(before: Reading, after: Reading) -> Reading:
+    """What happened between two readings. A thread that was not there before counts from 0.
+
+    A total that seems to go back was read while it changed; the next reading has the rest.
+    """
+    nobody, never = Activity(), Edge(0, 0)
+    threads = {
+        who: Activity(*map(_grown, before.threads.get(who, nobody), now))
+        for who, now in after.threads.items()
+    }
+    edges = {
+        pair: Edge(*map(_grown, before.edges.get(pair, never), now))
+        for pair, now in after.edges.items()
+        if before.edges.get(pair) != now
+    }
+    return Reading(threads, edges, _grown(before.lost, after.lost))
+
+
+def _grown(before: int, after: int) -> int:
+    return max(0, after - before)

@@ -1,0 +1,94 @@
+"""Blame, times and edges of real loads against a full trace of the same run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+
+import pytest
+
+from dasec.edges.monitor import BpfEdges
+from dasec.edges.reading import Level
+from dasec.linux import procfs
+from dasec.load import find_tool
+from dasec.model import VcpuId
+
+from .schedtrace import Recorder, evaluate
+
+pytestmark = pytest.mark.host
+
+TOLERANCE = 0.02
+"""The two programs at one tracepoint take their times one after the other."""
+
+ENOUGH_NS = 2_000_000
+"""Below this a thread's share of the difference in time stamps is more than the tolerance."""
+
+LEAD_NS = 2_500_000_000
+"""Between the start of the process and its load: all threads sleep when they are followed."""
+
+LOADS = {
+    "fanout": ["--variant", "fanout", "--helpers", "3", "--rate", "150"],
+    "imbalanced": ["--variant", "fanout", "--helpers", "2", "--imbalance", "4", "--wake", "eventfd"],
+    "convoy": ["--variant", "convoy", "--helpers", "4", "--rate", "150"],
+    "pipeline": ["--variant", "pipeline", "--stages", "3", "--rate", "150"],
+    "chatty": ["--variant", "fanout", "--background-wakes", "logger"],
+}
+BACKGROUND = ["--background", "2", "--background-burst-us", "5000", "--background-rate", "40"]
+
+
+class Run:
+    """One load, seen by the monitor and by the recorder."""
+
+    def __init__(self, options: list[str]) -> None:
+        recorder, monitor = Recorder(), BpfEdges(Level.FULL, slots=32, edges=64)
+        try:
+            ids, since_ns = self._under(monitor, options)
+            reading = monitor.read()
+            self.truth = evaluate(recorder.events(), ids.keys(), since_ns)
+        finally:
+            monitor.close()
+            recorder.close()
+        self.threads = {tid: reading.threads[who] for tid, who in ids.items()}
+        self.edges = {(one.tid, other.tid): edge.wakeups for (one, other), edge in reading.edges.items()}
+        self.lost = reading.lost
+
+    @staticmethod
+    def _under(monitor: BpfEdges, options: list[str]) -> tuple[dict[int, VcpuId], int]:
+        """Runs the load, followed from when its threads exist, to its end."""
+        start = ["--start-at-ns", str(time.monotonic_ns() + LEAD_NS)]
+        command = [str(find_tool()), "service", "--seconds", "1.5", "--warmup", "0", "--seed", "7", *start]
+        load = subprocess.Popen([*command, *options, *BACKGROUND], stdout=subprocess.PIPE, text=True)
+        assert load.stdout is not None
+        assert "ready" in json.loads(load.stdout.readline())
+        ids = {
+            tid: VcpuId(load.pid, tid, procfs.read_stat(load.pid, tid).start_ticks)
+            for tid in procfs.thread_ids(load.pid)
+        }
+        monitor.follow(dict.fromkeys(ids.values(), 0))
+        followed_ns = time.monotonic_ns()
+        load.communicate()
+        return ids, followed_ns
+
+
+def agree(counted: dict[int, int], truth: dict[int, int]) -> None:
+    """Each thread's time, and the sum over all of them."""
+    assert sum(counted.values()) == pytest.approx(sum(truth.values()), rel=TOLERANCE, abs=ENOUGH_NS)
+    for tid, ns in counted.items():
+        assert ns == pytest.approx(truth.get(tid, 0), rel=TOLERANCE, abs=ENOUGH_NS)
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("options", LOADS.values(), ids=LOADS)
+def test_what_the_monitor_counts_is_what_a_full_trace_shows(options: list[str]) -> None:
+    run = Run(options)
+    threads, truth = run.threads, run.truth
+    assert run.lost == 0
+    assert run.edges == truth.edges
+    assert {tid: one.sibling for tid, one in threads.items() if one.sibling} == truth.sibling
+    assert sum(truth.blame_ns.values()) > ENOUGH_NS, "the load blamed nobody, so the test shows nothing"
+    agree({tid: one.blame_ns for tid, one in threads.items()}, truth.blame_ns)
+    agree({tid: one.ready_ns for tid, one in threads.items()}, truth.ready_ns)
+    agree({tid: one.run_ns for tid, one in threads.items()}, truth.run_ns)
+    for tid, one in threads.items():
+        assert one.preemptions == pytest.approx(truth.preemptions.get(tid, 0), abs=2)

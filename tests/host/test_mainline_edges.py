@@ -1,0 +1,51 @@
+"""The mainline host with a wake-edge monitor: who woke a vCPU reaches the period."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.edges.monitor import BpfEdges
+from dasec.edges.reading import Level
+from dasec.hosts.host import Capabilities, RosterEntry
+from dasec.hosts.mainline import Mainline
+from dasec.period import between
+from dasec.safety.journal import Journal
+
+from .planted import TARGET, Actor, planter
+
+pytestmark = pytest.mark.host
+
+TIMES = 12
+NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Mainline]:
+    journal, _ = Journal.open(tmp_path)
+    made = Mainline(journal, NOTHING, edges=BpfEdges(Level.FULL, slots=16, edges=16))
+    yield made
+    made.close()
+
+
+def test_the_wakers_of_a_period_are_those_that_woke_in_it(host: Mainline) -> None:
+    assert host.capabilities.wake_edges
+    target = Actor(TARGET)
+    waker = planter((target, TIMES))
+    try:
+        roster = (RosterEntry("pair", None, tuple((actor.pid, actor.pid) for actor in (target, waker))),)
+        before = host.observe(roster)
+        waker.start()
+        waker.wait()
+        target.wait_until_asleep()
+        after = host.observe(roster)
+        period = between(0, before, after)
+        assert period.usage[target.id].wakers == ((waker.id, TIMES),)
+        assert period.usage[waker.id].wakers == ()
+        later = host.observe(roster)
+        assert later.counters[target.id] is after.counters[target.id], "a sleeper is a new object"
+    finally:
+        target.end()
+        waker.end()

@@ -1,0 +1,231 @@
+"""Planted wake-ups are counted exactly, by class and by pair, on this kernel."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from dasec.edges.monitor import BpfEdges, open_edges
+from dasec.edges.reading import NOTHING, Activity, Level, between
+from dasec.model import VcpuId
+
+from .planted import NAPPER, SPINNER, TARGET, Actor, planter
+from .schedtrace import Recorder, evaluate
+
+pytestmark = pytest.mark.host
+
+Cast = Callable[..., Actor]
+TIMES = 40
+
+
+@pytest.fixture(params=[Level.EDGES, Level.FULL])
+def level(request: pytest.FixtureRequest) -> Level:
+    return Level(request.param)
+
+
+@pytest.fixture
+def monitor(level: Level) -> Iterator[BpfEdges]:
+    made = BpfEdges(level, slots=64, edges=256)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def actors() -> Iterator[list[Actor]]:
+    cast: list[Actor] = []
+    yield cast
+    for actor in cast:
+        actor.end()
+
+
+def target(actors: list[Actor], core: int | None = None) -> Actor:
+    actors.append(Actor(TARGET, core=core))
+    actors[-1].wait_until_asleep()
+    return actors[-1]
+
+
+def run(actors: list[Actor], actor: Actor) -> None:
+    actors.append(actor)
+    actor.wait_until_asleep()
+    actor.start()
+    actor.wait()
+
+
+def wakeups(activity: Activity) -> tuple[int, int, int]:
+    return activity.sibling, activity.external, activity.timer
+
+
+def test_wake_ups_by_a_sibling_are_edges_and_by_anybody_else_external(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    one, other = target(actors), target(actors)
+    sibling = planter((one, TIMES), (other, 3))
+    stranger = planter((one, 7))
+    neighbour = planter((other, 5))
+    monitor.follow({one.id: 0, other.id: 0, sibling.id: 0, neighbour.id: 1})
+    for actor in (sibling, stranger, neighbour):
+        run(actors, actor)
+    one.wait_until_asleep()
+    other.wait_until_asleep()
+    reading = monitor.read()
+    assert wakeups(reading.threads[one.id]) == (TIMES, 7, 0)
+    assert wakeups(reading.threads[other.id]) == (3, 5, 0)
+    edges = {pair: edge.wakeups for pair, edge in reading.edges.items()}
+    assert edges == {(sibling.id, one.id): TIMES, (sibling.id, other.id): 3}
+    assert reading.lost == 0
+
+
+def test_timers_are_no_edges_even_when_they_interrupt_a_sibling(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    core = max(os.sched_getaffinity(0))
+    spinner = Actor(SPINNER, core=core)
+    actors.append(spinner)
+    napper = Actor(NAPPER, str(TIMES), core=core)
+    recorder = Recorder()
+    monitor.follow({spinner.id: 0, napper.id: 0})
+    run(actors, napper)
+    napper.wait_until_asleep()
+    reading = monitor.read()
+    truth = evaluate(recorder.events(), {spinner.pid, napper.pid})
+    recorder.close()
+    # On a busy machine a nap may be over before it has begun; then there is no wake-up.
+    assert TIMES / 2 < truth.timer[napper.pid] <= TIMES
+    assert wakeups(reading.threads[napper.id]) == (0, 1, truth.timer[napper.pid])
+    assert reading.edges == {}
+
+
+def test_who_is_followed_no_longer_is_not_counted_and_its_edges_are_gone(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    sleeper = target(actors)
+    first, second = planter((sleeper, 4)), planter((sleeper, 6))
+    monitor.follow({sleeper.id: 0, first.id: 0})
+    run(actors, first)
+    monitor.follow({sleeper.id: 0})
+    assert monitor.read().edges == {}
+    run(actors, second)
+    sleeper.wait_until_asleep()
+    reading = monitor.read()
+    assert set(reading.threads) == {sleeper.id}
+    assert wakeups(reading.threads[sleeper.id]) == (4, 6, 0)
+
+
+def test_a_thread_that_moves_to_another_workload_starts_anew(monitor: BpfEdges, actors: list[Actor]) -> None:
+    sleeper = target(actors)
+    waker = planter((sleeper, 5))
+    monitor.follow({sleeper.id: 0, waker.id: 0})
+    monitor.follow({sleeper.id: 1, waker.id: 0})
+    run(actors, waker)
+    sleeper.wait_until_asleep()
+    reading = monitor.read()
+    assert wakeups(reading.threads[sleeper.id]) == (0, 5, 0)
+    assert reading.edges == {}
+
+
+def test_a_number_with_another_start_time_is_not_followed(monitor: BpfEdges, actors: list[Actor]) -> None:
+    sleeper = target(actors)
+    former = VcpuId(sleeper.pid, sleeper.pid, sleeper.id.start_ticks - 1)
+    monitor.follow({former: 0})
+    assert monitor.read() == NOTHING
+
+
+def test_a_slot_given_again_holds_nothing_of_its_former_thread(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    for _ in range(3):
+        sleeper = target(actors)
+        waker = planter((sleeper, 5))
+        monitor.follow({sleeper.id: 0, waker.id: 0})
+        run(actors, waker)
+        sleeper.wait_until_asleep()
+        reading = monitor.read()
+        assert wakeups(reading.threads[sleeper.id]) == (5, 0, 0)
+        assert {pair: edge.wakeups for pair, edge in reading.edges.items()} == {(waker.id, sleeper.id): 5}
+        for actor in (sleeper, waker):
+            actors.remove(actor)
+            actor.end()
+        monitor.follow({})
+        for _ in range(2):
+            assert monitor.read() == NOTHING
+
+
+def test_threads_that_come_and_go_by_the_hundred_are_followed_up_to_the_room_there_is(level: Level) -> None:
+    monitor = BpfEdges(level, slots=8, edges=16)
+    leave = threading.Event()
+    try:
+        for _ in range(10):
+            leave.clear()
+            threads = [threading.Thread(target=leave.wait) for _ in range(20)]
+            for thread in threads:
+                thread.start()
+            ids = [vcpu(thread.native_id or 0) for thread in threads]
+            monitor.follow(dict.fromkeys(ids, 0))
+            leave.set()
+            for thread in threads:
+                thread.join()
+            assert len(monitor.read().threads) <= 8
+        monitor.follow({})
+        monitor.read()
+        monitor.read()
+        monitor.follow({vcpu(threading.get_native_id()): 0})
+        assert len(monitor.read().threads) == 1
+    finally:
+        monitor.close()
+
+
+def vcpu(tid: int) -> VcpuId:
+    with open(f"/proc/self/task/{tid}/stat", encoding="ascii") as file:
+        return VcpuId(os.getpid(), tid, int(file.read().rpartition(") ")[2].split()[19]))
+
+
+def test_edges_beyond_the_room_are_counted_as_lost(level: Level, actors: list[Actor]) -> None:
+    near, far = 6, 2
+    monitor = BpfEdges(level, slots=16, edges=far)
+    try:
+        sleeper = target(actors)
+        wakers = [planter((sleeper, 2)) for _ in range(near + far + 2)]
+        monitor.follow({actor.id: 0 for actor in (sleeper, *wakers)})
+        for waker in wakers:
+            run(actors, waker)
+        reading = monitor.read()
+    finally:
+        monitor.close()
+    assert len(reading.edges) == near + far
+    assert {edge.wakeups for edge in reading.edges.values()} == {2}
+    assert reading.lost == 4
+    assert reading.threads[sleeper.id].sibling == 2 * len(wakers)
+
+
+def test_closing_leaves_nothing_in_the_kernel(level: Level) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    monitor = BpfEdges(level, slots=64, edges=64)
+    monitor.follow({vcpu(threading.get_native_id()): 0})
+    monitor.close()
+    monitor.close()
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_what_happened_between_two_readings_is_their_difference(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    sleeper = target(actors)
+    first, second = planter((sleeper, 4)), planter((sleeper, 6))
+    monitor.follow({actor.id: 0 for actor in (sleeper, first, second)})
+    run(actors, first)
+    sleeper.wait_until_asleep()
+    before = monitor.read()
+    run(actors, second)
+    sleeper.wait_until_asleep()
+    grown = between(before, monitor.read())
+    assert grown.threads[sleeper.id].sibling == 6
+    assert {pair: edge.wakeups for pair, edge in grown.edges.items()} == {(second.id, sleeper.id): 6}
+
+
+def test_nobody_asked_is_nothing_counted() -> None:
+    nothing = open_edges(Level.NONE)
+    nothing.follow({VcpuId(1, 1, 1): 0})
+    assert (nothing.level, nothing.read()) == (Level.NONE, NOTHING)
