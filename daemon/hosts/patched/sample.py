@@ -28,6 +28,8 @@ is looked at in any case. 256 threads in 1.3 s, for 10 us a period."""
 _STATES = {dasecfile.RUNNING: ThreadState.RUNNING, dasecfile.QUEUED: ThreadState.READY}
 _IDLE = ThreadState.IDLE
 _STAT_BYTES = 1024
+_NOT_BY_THIS = (None, None, None)
+"""The file's `external` counts wake-ups from outside the process, timers among them: not the model's."""
 _Wakers = tuple[tuple[VcpuId, int], ...]
 
 
@@ -141,7 +143,7 @@ class _Process:
             fields = (
                 *(run_ns, ready_ns, voluntary + involuntary, _STATES.get(state, _IDLE)),
                 Core(cpu) if cpu is not None else _core(thread, counters[vcpu].core),
-                *(involuntary, late, self._woken_by(tid, word)),
+                *(involuntary, late, self._woken_by(tid, word), *_NOT_BY_THIS),
             )
             counters[vcpu] = make(Counters, fields)
             there.append(thread)
