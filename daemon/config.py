@@ -64,8 +64,8 @@ class Section(BaseModel):
 class HostSection(Section):
     """Which kernel interface, which cores, and what we may do there."""
 
-    backend: Literal["auto", "mainline", "fake"] = Field(
-        default="auto", description='"auto", "mainline" or "fake"'
+    backend: Literal["auto", "mainline", "patched_cfs", "fake"] = Field(
+        default="auto", description='"auto", "mainline", "patched_cfs" or "fake"'
     )
     cpus: Annotated[str, AfterValidator(_cpus)] | None = Field(
         default=None, description='a list of CPUs such as "0-3,8"'

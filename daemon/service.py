@@ -16,6 +16,7 @@ from .edges.reading import WakeEdges
 from .exits import ExitStatus, Refusal
 from .hosts.host import Capabilities, Host, Restored, RosterEntry
 from .hosts.mainline import Mainline, OnForeignWrite
+from .hosts.patched import PatchedCfs
 from .hosts.probe import probe
 from .hosts.rehearsal import Rehearsal
 from .log import LOGGER, Announcer
@@ -32,6 +33,11 @@ from .safety.keeper import Keeper
 from .safety.restore import put_all_back
 from .status import StatusFile, Subject
 from .workloads.static import Selector, StaticWorkloads
+
+_NO_PATCH = (
+    "host.backend: this kernel has no usable /proc/PID/dasec: boot one with our patch"
+    ' (kvm-patches/README.md), or set it to "auto"'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ def serve(order: Order) -> None:
 
 @contextmanager
 def _guarded(order: Order) -> Iterator[Stage]:
-    """The mainline host with journal and keeper; what a dead daemon left is put back first."""
+    """The host with journal and keeper; what a dead daemon left is put back first."""
     try:
         journal, notices = Journal.open(order.directory)
     except JournalBusy as error:
@@ -114,7 +120,7 @@ def _guarded(order: Order) -> Iterator[Stage]:
             keeper = Keeper.start(order.directory)
         except OSError as error:
             raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
-        host = _mainline(order, journal)
+        host = _kernel_host(order, journal)
         yield Stage(host, keeper.ensure, host.notices)
         keeper.dismiss()
         host.close()
@@ -126,20 +132,26 @@ def _untouched(order: Order) -> Iterator[Stage]:
     if order.config.host.backend == "fake":
         yield Stage(Rehearsal(os.cpu_count() or 1, dry_run=order.dry_run), lambda: True, tuple)
         return
-    host = _mainline(order, NoJournal())
+    host = _kernel_host(order, NoJournal())
     yield Stage(host, lambda: True, host.notices)
     host.close()
 
 
-def _mainline(order: Order, journal: Journal | NoJournal) -> Mainline:
+def _kernel_host(order: Order, journal: Journal | NoJournal) -> Mainline:
     settings = order.config.host
     cpus = None if settings.cpus is None else frozenset(map(Core, cpulist.parse(settings.cpus)))
+    answer = OnForeignWrite(settings.on_foreign_write)
+    found = probe(storm=False, backend=settings.backend)
+    if found.backend == "patched_cfs":
+        return PatchedCfs(journal, found, cpus=cpus, on_foreign_write=answer, dry_run=order.dry_run)
+    if settings.backend == "patched_cfs":
+        raise Refusal(ExitStatus.HOST, _NO_PATCH)
     return Mainline(
         journal,
-        probe(storm=False),
+        found,
         cpus=cpus,
         own_groups=settings.own_cgroups,
-        on_foreign_write=OnForeignWrite(settings.on_foreign_write),
+        on_foreign_write=answer,
         dry_run=order.dry_run,
         bpf=settings.bpf,
         edges=_edges(order) if settings.bpf else None,

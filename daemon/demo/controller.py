@@ -60,19 +60,19 @@ class Managed:
         return ["", "[[workload]]", f"name = {json.dumps(self.name)}", f"share = {self.share}", selector]
 
 
-def configuration(policy: str, workloads: Sequence[Managed]) -> str:
-    """The daemon's configuration: the policy with its defaults, and every workload."""
-    lines = [f"policy = {json.dumps(policy)}"]
+def configuration(policy: str, workloads: Sequence[Managed], settings: str | None = None) -> str:
+    """The daemon's configuration: the policy with its defaults, or these settings, and every workload."""
+    lines = [f"policy = {json.dumps(policy)}" if settings is None else settings]
     for workload in workloads:
         lines += workload.table()
     return "\n".join(lines) + "\n"
 
 
 @contextlib.contextmanager
-def running(tree: Tree, directory: Path, policy: str, workloads: Sequence[Managed]) -> Iterator[Controller]:
-    """The daemon manages these workloads while the block runs; it must put everything back at the end."""
+def running(tree: Tree, directory: Path, policy: str, told: str) -> Iterator[Controller]:
+    """The daemon, so configured, runs while the block does; it must put everything back at the end."""
     config, log, state = directory / "dasec.toml", directory / "daemon.log", directory / "state"
-    config.write_text(configuration(policy, workloads), encoding="utf-8")
+    config.write_text(told, encoding="utf-8")
     command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
     process = start(tree, DAEMON, command, log)
     controller = Controller(policy, process, log, state)

@@ -35,6 +35,7 @@ def document(
         "timing": asdict(plan.timing),
         "seed": plan.seed,
         "arms": plan.arms,
+        "settings": dict(plan.settings),
         "orders": plan.orders,
         "runs": [asdict(run) for run in measured.runs],
         "comparisons": [asdict(one) for one in comparisons],

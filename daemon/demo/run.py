@@ -10,14 +10,14 @@ import contextlib
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..load import figure
 from .arms import CONTROL, NONE, schedule
-from .controller import Controller, Managed, running
+from .controller import Controller, Managed, configuration, running
 from .errors import StartMissed, failure
 from .facts import CpuTicks, cpu_ticks, cpu_time_s
 from .layout import DAEMON, Layout, groups_for, managed_group, share_of
@@ -41,6 +41,8 @@ class Plan:
     arms: tuple[str, ...]
     repetitions: int
     seed: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What the daemon is told under an arm, as TOML; where there is nothing, the arm is a policy's name."""
 
     @property
     def orders(self) -> tuple[tuple[str, ...], ...]:
@@ -130,7 +132,7 @@ def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[
             tenants.append(start_tenant(place, tenant, arguments, start_ns))
         for one in tenants:
             settle(place, one)
-        with _controlled(arm, place, tenants) as controller:
+        with _controlled(arm, plan.settings.get(arm), place, tenants) as controller:
             return _watch(
                 _Watched(plan.scenario.cores, arm, repetition, plan.timing, tree, tenants, controller),
                 start_ns,
@@ -142,11 +144,12 @@ def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[
 
 
 def _controlled(
-    arm: str, place: Place, tenants: Sequence[Running]
+    arm: str, settings: str | None, place: Place, tenants: Sequence[Running]
 ) -> AbstractContextManager[Controller | None]:
     if arm in (NONE, CONTROL):
         return contextlib.nullcontext()
-    return running(place.tree, place.directory, arm, [_managed(place, one) for one in tenants])
+    told = configuration(arm, [_managed(place, one) for one in tenants], settings)
+    return running(place.tree, place.directory, arm, told)
 
 
 def _managed(place: Place, one: Running) -> Managed:

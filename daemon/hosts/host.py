@@ -18,6 +18,13 @@ class RosterEntry(NamedTuple):
     threads: tuple[tuple[int, int], ...]
 
 
+class Finding(NamedTuple):
+    """Does it work, and how or why not."""
+
+    works: bool
+    note: str
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What this host can do, found by trying. Each `*_note` says how, or why not."""

@@ -1,4 +1,7 @@
-"""What can this host do? Found by trying: set, read back, put back, on a child of our own."""
+"""What can this host do? Found by trying: set, read back, put back, on a child of our own.
+
+A kernel that has our patch is used by way of it (`patched_cfs`), any other as `mainline`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from ..edges.monitor import open_edges
 from ..linux import affinity, cgroupfs, cpus, procfs, schedattr
@@ -15,35 +17,40 @@ from ..linux.errors import HierarchyMissing, ThreadGone
 from ..model import Level
 from . import surroundings
 from .dummy import sleeper
-from .host import Capabilities
+from .host import Capabilities, Finding
+from .patched.probe import NO_PATCH, try_patch
 from .reweight import try_storm
 
 TRIED_SLICE_NS = 4_000_000
 TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
+_ALONE = "of a vCPU alone in its cgroup, that group's: "
 _CAREFULLY = "we change a weight at most once a period, which did no harm where it was measured"
 
 
-class Finding(NamedTuple):
-    """Does it work, and how or why not."""
-
-    works: bool
-    note: str
-
-
-def probe(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, storm: bool = True) -> Capabilities:
-    """Try everything. `storm` False leaves out the self-test of 0.3 s on two spinning children."""
+def probe(
+    proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, storm: bool = True, backend: str = "auto"
+) -> Capabilities:
+    """Try everything. `storm` False leaves out the self-test of 0.3 s on two spinning children;
+    `backend` "mainline" leaves out our patch."""
     with sleeper() as pid:
+        patch = try_patch(pid, proc) if backend != "mainline" else NO_PATCH
         slices = _try_slice(pid)
         masks = _try_affinity(pid)
     weights, hierarchy = _try_weight(proc)
-    edges = _try_edges()
     warnings = [*surroundings.warnings(proc, sysfs)]
+    if patch.broken:
+        warnings.append(f"{patch.edges.note}: not used")
     if weights.works and hierarchy is not None:
         warnings.extend(_try_reweight(hierarchy, platform.release(), storm=storm))
+    if patch.works:
+        slices, edges = patch.latency, patch.edges
+        weights = Finding(True, f"{patch.weight.note}; {_ALONE}{weights.note}")
+    else:
+        edges = _try_edges()
     return Capabilities(
-        backend="mainline",
+        backend="patched_cfs" if patch.works else "mainline",
         weight=weights.works,
         weight_note=weights.note,
         rescheduling_latency=slices.works,

@@ -18,7 +18,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..model import VcpuId
-from . import affinity, cgroupfs, cpus, procfs, schedattr
+from . import affinity, cgroupfs, cpus, dasecfile, procfs, schedattr
 from .errors import HierarchyMissing, ThreadGone
 
 NativeValue = int | str | tuple[int, ...]
@@ -33,6 +33,9 @@ class NativeKnob(StrEnum):
     CONTROLLERS belongs to a v2 group, not to a thread: "cpu" where the group's
     subtree_control hands the cpu controller on, else "". It is put back last, after the
     cgroup moves, and whether or not the thread that needed it still lives.
+
+    GRANULARITY and THREAD_WEIGHT exist with our kernel patch. Both hold a number or
+    `dasecfile.DEFAULT`, a value of its own. A child is born with the default.
     """
 
     WEIGHT_V1 = "weight_v1"
@@ -41,6 +44,15 @@ class NativeKnob(StrEnum):
     AFFINITY = "affinity"
     CGROUP = "cgroup"
     CONTROLLERS = "controllers"
+    GRANULARITY = "granularity"
+    THREAD_WEIGHT = "thread_weight"
+
+
+DASEC_KEYS = {
+    NativeKnob.GRANULARITY: dasecfile.GRANULARITY,
+    NativeKnob.THREAD_WEIGHT: dasecfile.WEIGHT,
+}
+"""What the kernel patch calls them."""
 
 
 UNSET: Mapping[NativeKnob, NativeValue] = {NativeKnob.SLICE: 0, NativeKnob.AFFINITY: ()}
@@ -114,6 +126,8 @@ def read_known(ref: KnobRef, proc: str = procfs.PROC) -> NativeValue:
                 return _hierarchy(ref, proc).group_of(ref.vcpu.pid, ref.vcpu.tid, proc)
             case NativeKnob.CONTROLLERS:
                 return "cpu" if cgroupfs.hands_on_cpu(ref.path) else ""
+            case NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT:
+                return dasecfile.read_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], proc)
     except OSError as error:
         raise _gone_or(error, ref) from error
 
@@ -137,6 +151,8 @@ def write_known(
                 _hierarchy(ref, proc).move(ref.vcpu.tid, value)
             case NativeKnob.CONTROLLERS, str():
                 cgroupfs.hand_on_cpu(ref.path, on=value == "cpu")
+            case ((NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT), int() | dasecfile.DEFAULT):
+                dasecfile.write_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], value, proc)
             case _:
                 raise OSError(errno.EINVAL, f"{value!r} is no value for {ref.kind}")
     except OSError as error:

@@ -7,14 +7,15 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..linux import affinity, cgroupfs, procfs, schedattr
+from ..linux import affinity, cgroupfs, dasecfile, procfs, schedattr
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..linux.knob import NativeValue
 from ..model import VcpuId
 
 
 class Fingerprint(NamedTuple):
-    """What every thread has (slice_ns, nice, policy, affinity, cgroup), and every cpu group's weight."""
+    """What every thread has (slice_ns, nice, policy, affinity, cgroup; with our kernel patch also
+    granularity_ns and weight), and every cpu group's weight."""
 
     threads: Mapping[VcpuId, Mapping[str, NativeValue]]
     groups: Mapping[str, int]
@@ -38,7 +39,7 @@ def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
         lines += [
             f"thread {vcpu.tid} of process {vcpu.pid}: {what}: was {had[what]}, is {has[what]}"
             for what in had
-            if has[what] != had[what]
+            if what in has and has[what] != had[what]
         ]
     for path, weight in after.groups.items():
         if path not in before.groups:
@@ -73,7 +74,16 @@ def _thread(pid: int, tid: int, hierarchy: cgroupfs.Hierarchy | None) -> Mapping
         "policy": attr.policy,
         "affinity": affinity.get(tid),
         "cgroup": hierarchy.group_of(pid, tid) if hierarchy else "",
+        **_patched(pid, tid),
     }
+
+
+def _patched(pid: int, tid: int) -> Mapping[str, NativeValue]:
+    """Nothing where the kernel has no file of ours, does not let us read it, or the thread has just ended."""
+    try:
+        return {key: dasecfile.read_knob(pid, tid, key) for key in (dasecfile.GRANULARITY, dasecfile.WEIGHT)}
+    except (ThreadGone, PermissionError):
+        return {}
 
 
 def _weights(hierarchy: cgroupfs.Hierarchy) -> Iterator[tuple[str, int]]:

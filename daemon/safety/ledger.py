@@ -89,7 +89,7 @@ class Ledger:
         if self.held.get(ref) is not holding:
             self._enlist(ref, holding)
         kind = ref.kind
-        if kind is NativeKnob.WEIGHT_V1 or kind is NativeKnob.WEIGHT_V2 or kind is NativeKnob.CONTROLLERS:
+        if kind is not NativeKnob.SLICE and kind is not NativeKnob.AFFINITY and kind is not NativeKnob.CGROUP:
             return
         pid = ANY_PROCESS if kind is NativeKnob.CGROUP else ref.vcpu.pid
         known = self._bequests.get((pid, kind), {})

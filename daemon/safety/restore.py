@@ -25,7 +25,9 @@ from .newcomers import disinherit
 
 _THREADS_FIRST = (
     NativeKnob.SLICE,
+    NativeKnob.GRANULARITY,
     NativeKnob.AFFINITY,
+    NativeKnob.THREAD_WEIGHT,
     NativeKnob.WEIGHT_V1,
     NativeKnob.WEIGHT_V2,
     NativeKnob.CGROUP,

@@ -14,8 +14,9 @@ from typing import Protocol
 from dasec.hosts.fake import FakeHost
 from dasec.hosts.host import Capabilities, Host, RosterEntry
 from dasec.hosts.mainline import Mainline, OnForeignWrite, units
+from dasec.hosts.patched import PatchedCfs
 from dasec.hosts.probe import probe
-from dasec.linux import affinity, cgroupfs, knob, procfs, schedattr
+from dasec.linux import affinity, cgroupfs, dasecfile, knob, procfs, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Core, Knob, Knobs, KnobValue, VcpuId
 from dasec.safety.journal import Journal
@@ -25,8 +26,14 @@ NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
 
 @cache
 def probed() -> Capabilities:
-    """What this kernel can do."""
-    return probe(storm=False)
+    """What this kernel can do without our patch."""
+    return probe(storm=False, backend="mainline")
+
+
+@cache
+def probed_with_patch() -> Capabilities:
+    """What it can do with the patch, if it has it."""
+    return probe(storm=False, backend="patched_cfs")
 
 
 CLOCK_NANOSLEEP = {"x86_64": 230, "aarch64": 115}[platform.machine()]
@@ -105,13 +112,16 @@ class MainlineStage:
         bpf: bool = True,
     ) -> None:
         self.journal, _ = Journal.open(directory)
-        self.mainline = Mainline(
-            self.journal, probed(), own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf
-        )
+        self.mainline = self.make(own_groups=own_groups, answer=answer, dry_run=dry_run, bpf=bpf)
         self.host: Host = self.mainline
         self._spawned: set[int] = set()
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self.hierarchy = cgroupfs.find_hierarchy()
+
+    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> Mainline:
+        return Mainline(
+            self.journal, probed(), own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf
+        )
 
     def spawn(self) -> VcpuId:
         child = subprocess.Popen(["sleep", "1000"])
@@ -172,6 +182,35 @@ class MainlineStage:
 
     def _weight_file(self, vcpu: VcpuId) -> str:
         return self.hierarchy.weight_file(self.hierarchy.group_of(vcpu.pid, vcpu.tid))
+
+
+class PatchedStage(MainlineStage):
+    """The host on our patched kernel: threads with knobs of their own, in whatever group they are."""
+
+    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> Mainline:
+        return PatchedCfs(self.journal, probed_with_patch(), on_foreign_write=answer, dry_run=dry_run)
+
+    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
+        if isinstance(value, frozenset):
+            super().meddle(vcpu, which, value)
+        else:
+            kind = NativeKnob.THREAD_WEIGHT if which is Knob.WEIGHT else NativeKnob.GRANULARITY
+            knob.write(KnobRef(vcpu, kind), value)
+
+    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
+        """0 stands for a knob that nobody has set."""
+        mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
+        weight, granularity = (
+            _or_zero(knob.read(KnobRef(vcpu, kind)))
+            for kind in (NativeKnob.THREAD_WEIGHT, NativeKnob.GRANULARITY)
+        )
+        return Knobs(weight, granularity, mask)
+
+
+def _or_zero(value: knob.NativeValue) -> int:
+    """No knob that the tests set is 0."""
+    assert isinstance(value, int) or value == dasecfile.DEFAULT
+    return value if isinstance(value, int) else 0
 
 
 def not_niced(pid: int) -> None:

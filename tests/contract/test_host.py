@@ -10,12 +10,13 @@ import pytest
 from dasec.hosts.host import Restored
 from dasec.model import Change, Core, Knob, KnobValue, Outcome, ThreadState, VcpuId
 
-from .stage import FakeStage, MainlineStage, Stage, roster
+from .stage import FakeStage, MainlineStage, PatchedStage, Stage, probed_with_patch, roster
 
 HOSTS = [
     "fake",
     pytest.param("mainline", marks=pytest.mark.host),
     pytest.param("mainline without BPF", marks=pytest.mark.host),
+    pytest.param("patched_cfs", marks=pytest.mark.host),
 ]
 
 NEW: dict[Knob, KnobValue] = {
@@ -33,7 +34,11 @@ THEIRS: dict[Knob, KnobValue] = {
 def build(kind: str, directory: Path, *, dry_run: bool = False) -> Stage:
     if kind == "fake":
         return FakeStage(dry_run=dry_run)
-    return MainlineStage(directory, dry_run=dry_run, bpf=kind == "mainline")
+    if kind != "patched_cfs":
+        return MainlineStage(directory, dry_run=dry_run, bpf=kind == "mainline")
+    if probed_with_patch().backend != "patched_cfs":
+        pytest.skip("this kernel has no /proc/PID/dasec; tests/vm runs this on one that has")
+    return PatchedStage(directory, dry_run=dry_run)
 
 
 @pytest.fixture(params=HOSTS)

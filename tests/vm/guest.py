@@ -1,4 +1,4 @@
-"""A throw-away QEMU guest that runs one command on a Debian kernel with a chosen cgroup layout.
+"""A throw-away QEMU guest that runs one command on a Debian or patched kernel with a chosen cgroup layout.
 
 The guest's root is this machine's own root directory, read-only over 9p, below a tmpfs
 overlay: the checkout, its virtual environment and every tool are there without an image
@@ -22,6 +22,8 @@ MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 EXIT_MARK = "GUEST-EXIT:"
 MEMORY_MIB = 1536
 
+PATCHED_BUILD = Path(__file__).resolve().parents[2] / "kvm-patches/build"
+
 QEMU = "qemu-system-x86_64"
 TOOLS = (QEMU, "busybox", "cpio", "depmod", "modprobe", "apt-get", "dpkg")
 
@@ -30,7 +32,7 @@ busybox mkdir -p /proc /sys /dev /ro /rw /root
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
 busybox mount -t devtmpfs dev /dev
-for module in /modules/*; do busybox insmod $module; done
+for module in /modules/*; do [ ! -e $module ] || busybox insmod $module; done
 busybox mount -t 9p -o trans=virtio,version=9p2000.L,cache=loose,msize=262144,ro host /ro
 busybox mount -t tmpfs tmpfs /rw
 busybox mkdir -p /rw/up /rw/work
@@ -74,7 +76,7 @@ LAYOUT_SCRIPTS = {
 
 @dataclass(frozen=True, slots=True)
 class GuestKernel:
-    """A kernel image and the modules, in loading order, that reach the 9p root."""
+    """A kernel image and the modules, in loading order, that reach the 9p root; none if they are built in."""
 
     release: str
     image: Path
@@ -109,6 +111,12 @@ def debian_kernel(meta_package: str) -> GuestKernel:
         _run(["depmod", "-b", str(tree), release])
         (tree / "complete").touch()
     return GuestKernel(release, tree / "boot" / f"vmlinuz-{release}", tuple(_modules(tree, release)))
+
+
+def patched_kernel() -> GuestKernel:
+    """Our patched kernel: taken from the cache of its build, or built now."""
+    image = Path(_run([str(PATCHED_BUILD), "guest"]).splitlines()[-1])
+    return GuestKernel(image.parent.name, image, ())
 
 
 def run_in_guest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from ...model import Change, Core, Knob, Outcome, Result, VcpuId
 from . import units
 from .adopt import alone
 from .ahead import WriteAhead
+from .fittings import Fittings
 from .owngroups import OwnGroups
 from .thread import Held, ManagedThread, WeightPlace, why_not
 from .weightwatch import WeightWatch
@@ -47,6 +48,7 @@ class Actuator:
     hierarchy: cgroupfs.Hierarchy | None
     watch: WeightWatch
     dry_run: bool
+    fittings: Fittings
     proc: str = procfs.PROC
 
     def apply(self, changes: Sequence[Change], threads: Mapping[VcpuId, ManagedThread]) -> tuple[Result, ...]:
@@ -103,7 +105,7 @@ class Actuator:
         return (_Step(Write(self.groups.move_ref(thread.id), place.origin, place.group), place.origin),)
 
     def _step(self, change: Change, thread: ManagedThread) -> _Step:
-        kind = _kind(change.knob, thread)
+        kind = thread.kind_of(change.knob)
         new = units.native(kind, change.new)
         held = thread.held.get(kind)
         if held is not None:
@@ -123,18 +125,21 @@ class Actuator:
         if not intents:
             return []
         try:
-            self.journal.begin([step.write for intent in intents for step in intent.steps])
+            writes = [step.write for intent in intents for step in intent.steps]
+            self.journal.begin(writes)
         except OSError as error:
             return [(Outcome.REJECTED, f"nothing written: {error.strerror or error}")] * len(intents)
-        verdicts = [self._write_all(intent) for intent in intents]
+        written = self.fittings.write_together(writes)
+        verdicts = [self._write_all(intent, written) for intent in intents]
         self.watch.ours(intent.thread for intent in intents if intent.change.knob is Knob.WEIGHT)
         return verdicts
 
-    def _write_all(self, intent: _Intent) -> Verdict:
+    def _write_all(self, intent: _Intent, written: Collection[Write]) -> Verdict:
         thread = intent.thread
         for at, step in enumerate(intent.steps):
             try:
-                self._write(thread, step.write)
+                if step.write not in written:
+                    self._write(thread, step.write)
             except (ThreadGone, OSError) as error:
                 self._not_written(thread, [later.write.ref for later in intent.steps[at:]])
                 if isinstance(error, ThreadGone):
@@ -201,15 +206,6 @@ def _same_mask_as_decided_on(thread: ManagedThread, found: NativeValue) -> None:
     if isinstance(found, tuple) and thread.vcpu.allowed != frozenset(found):
         thread.allow(frozenset(map(Core, found)))
         raise OSError(errno.EBUSY, f"somebody else set its mask to {','.join(map(str, found))}")
-
-
-def _kind(which: Knob, thread: ManagedThread) -> NativeKnob:
-    if which is Knob.RESCHEDULING_LATENCY:
-        return NativeKnob.SLICE
-    if which is Knob.AFFINITY:
-        return NativeKnob.AFFINITY
-    assert thread.weight is not None, "a thread without a place for weights has no weight to change"
-    return thread.weight.kind
 
 
 def _open_weight(file: str) -> int:

@@ -10,7 +10,8 @@ from ...linux.knob import NativeKnob
 from ...model import Core, Knobs, Vcpu, VcpuId, Workload
 from ..host import RosterEntry
 from . import shares
-from .adopt import Adoption, alone
+from .adopt import alone
+from .fittings import Adopts
 from .owngroups import OwnGroups
 from .putback import PutBack, close_weight
 from .thread import ManagedThread
@@ -25,7 +26,7 @@ class Crew:
 
     def __init__(
         self,
-        adoption: Adoption,
+        adoption: Adopts,
         put_back: PutBack,
         groups: OwnGroups | None,
         watch: WeightWatch,

@@ -76,7 +76,7 @@ class ReadBack:
         if self.answer is OnForeignWrite.REAPPLY:
             self._reapply(thread, held, present)
         elif self.answer is OnForeignWrite.ALERT and kind in units.MODEL_KNOB:
-            thread.show(kind, units.model(kind, present))
+            thread.show(kind, thread.model_of(kind, present))
         else:
             self._yield(thread, kind)
 

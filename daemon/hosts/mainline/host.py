@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from ...edges.reading import NoEdges, WakeEdges
 from ...linux import cgroupfs, procfs
-from ...linux.bpf import BpfUnavailable
 from ...linux.cpus import SYSFS
 from ...linux.errors import HierarchyMissing
 from ...linux.limits import raise_open_files
@@ -35,13 +34,13 @@ from ..host import Capabilities, Restored, RosterEntry
 from .act import Actuator
 from .adopt import Adoption
 from .ahead import WriteAhead
-from .batch import BatchSampler, Seating
 from .cores import CoreWatch
 from .crew import Crew
+from .fittings import Fittings, Stock
 from .foreign import ReadBack
 from .owngroups import OwnGroups
 from .putback import PutBack
-from .sample import Looks, Sample, Sampler
+from .sample import Looks, Sample
 from .thread import ManagedThread, OnForeignWrite
 from .wakers import Wakers
 from .weightwatch import WeightWatch
@@ -51,7 +50,7 @@ RETRY_PERIODS = 12
 
 
 class Mainline:
-    """A Host on a stock kernel."""
+    """A Host on a stock kernel; with other `fittings` on one that offers more."""
 
     def __init__(
         self,
@@ -67,6 +66,7 @@ class Mainline:
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
+        fittings: Fittings | None = None,
     ) -> None:
         self._edges = edges or NoEdges("wake-up sources are not asked for")
         self._wakers = Wakers(self._edges)
@@ -75,19 +75,19 @@ class Mainline:
         )
         self._journal = journal
         self._notices: list[str] = []
+        self._fittings = fittings = fittings or Stock(self._notices, bpf=bpf and proc == procfs.PROC)
         self._hierarchy = _hierarchy(proc)
         self._watch = WeightWatch()
         self._cores = CoreWatch(cpus, sysfs)
         groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own_groups else None
         self._groups = groups
-        adoption = Adoption(capabilities, self._hierarchy, own_groups, journal, proc)
+        adoption = fittings.adoption(Adoption(capabilities, self._hierarchy, own_groups, journal, proc))
         self._put_back = PutBack(journal, groups, kernel or LinuxKernel())
         self._crew = Crew(adoption, self._put_back, groups, self._watch, self._notices)
         self._read_back = ReadBack(journal, on_foreign_write, self._watch, self._notices, proc)
-        self._actuator = Actuator(journal, groups, self._hierarchy, self._watch, dry_run, proc)
+        self._actuator = Actuator(journal, groups, self._hierarchy, self._watch, dry_run, fittings, proc)
         self._counters: dict[VcpuId, Counters] = {}
-        self._batch = _batch(bpf=bpf and proc == procfs.PROC, notices=self._notices)
-        self._sampler = self._new_sampler(())
+        self._sampler: Looks = fittings.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
         self._turn = 0
         self._stale = False
@@ -105,7 +105,7 @@ class Mainline:
 
     def notices(self) -> tuple[str, ...]:
         """What an operator should hear, each once."""
-        said = tuple(self._notices)
+        said = (*self._notices, *self._fittings.notices())
         self._notices.clear()
         return said
 
@@ -142,8 +142,7 @@ class Mainline:
         self._watch.close()
         self._cores.close()
         self._edges.close()
-        if self._batch is not None:
-            self._batch.close()
+        self._fittings.close()
 
     def _lose(self, sample: Sample) -> None:
         for thread in sample.gone:
@@ -156,15 +155,9 @@ class Mainline:
         """The set of threads differs: the hot path gets new tables."""
         threads = self._crew.threads()
         self._counters = {thread.id: self._counters.get(thread.id, _unseen(thread)) for thread in threads}
-        self._sampler = self._new_sampler(threads)
+        self._sampler = self._fittings.sampler(threads, self._counters)
         self._workloads = self._crew.workloads()
         self._wakers.follow(self._workloads)
-
-    def _new_sampler(self, threads: Sequence[ManagedThread]) -> Looks:
-        """By one BPF call where that works and has a seat for everybody, else from /proc."""
-        if self._batch is not None and len(threads) <= self._batch.seats:
-            return BatchSampler(threads, self._counters, self._batch)
-        return Sampler(threads, self._counters)
 
     def _look_at_knobs(self, sample: Sample) -> None:
         """Knobs that somebody else may have written, and groups whose thread has ended."""
@@ -177,17 +170,6 @@ class Mainline:
                 if self._crew.look_closely(thread):
                     self._workloads = self._crew.workloads()
         self._read_back.look_at_weights()
-
-
-def _batch(*, bpf: bool, notices: list[str]) -> Seating | None:
-    """The kernel's counters in one call, or None, with one line that says why not."""
-    if not bpf:
-        return None
-    try:
-        return Seating()
-    except BpfUnavailable as unavailable:
-        notices.append(f"counters are read from /proc, thread by thread: {unavailable}")
-        return None
 
 
 def _unseen(thread: ManagedThread) -> Counters:

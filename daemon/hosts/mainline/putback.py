@@ -97,7 +97,7 @@ class PutBack:
         except (ThreadGone, OSError):
             return
         if present is not None:
-            thread.show(kind, units.model(kind, present))
+            thread.show(kind, thread.model_of(kind, present))
 
 
 def close_weight(thread: ManagedThread) -> None:

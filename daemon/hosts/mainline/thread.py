@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from ...linux import affinity, schedattr
+from ...linux import affinity, dasecfile, schedattr
 from ...linux.knob import KnobRef, NativeKnob, NativeValue
 from ...linux.procfs import KeptThread
-from ...model import Core, Knobs, KnobValue, Vcpu, VcpuId
+from ...model import Core, Knob, Knobs, KnobValue, Vcpu, VcpuId
+from . import units
 
 
 class OnForeignWrite(StrEnum):
@@ -53,6 +54,7 @@ class ManagedThread:
     """One adopted thread: identity, kept descriptors, knobs, and what we hold.
 
     `written`: we wrote a knob since the last look, so that a difference is likely our own.
+    `defaults` is there with our kernel patch: what its knobs come to while nobody has set them.
     """
 
     vcpu: Vcpu
@@ -65,6 +67,9 @@ class ManagedThread:
     slice_held: int | None = None
     mask_held: bytes | None = None
     written: bool = False
+    granularity_held: bytes | None = None
+    thread_weight_held: bytes | None = None
+    defaults: Mapping[NativeKnob, int] = field(default_factory=dict)
     held: dict[NativeKnob, Held] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 
@@ -72,6 +77,22 @@ class ManagedThread:
     def id(self) -> VcpuId:
         """Who it is."""
         return self.vcpu.id
+
+    def kind_of(self, knob: Knob) -> NativeKnob:
+        """The kernel's knob for one of the model's. A weight goes to the group of a thread that is alone
+        there: inside of it a thread's own weight competes with nobody."""
+        if knob is Knob.AFFINITY:
+            return NativeKnob.AFFINITY
+        if knob is Knob.RESCHEDULING_LATENCY:
+            return NativeKnob.GRANULARITY if self.defaults else NativeKnob.SLICE
+        if self.weight is not None:
+            return self.weight.kind
+        assert self.defaults, "a thread without a place for weights has no weight to change"
+        return NativeKnob.THREAD_WEIGHT
+
+    def model_of(self, kind: NativeKnob, value: NativeValue) -> KnobValue:
+        """What a kernel's value is in the model."""
+        return self.defaults[kind] if value == dasecfile.DEFAULT else units.model(kind, value)
 
     def hold(self, held: Held) -> None:
         """We wrote a knob; from now on read it back."""
@@ -82,6 +103,10 @@ class ManagedThread:
             self.slice_held = held.now
         elif kind is NativeKnob.AFFINITY and isinstance(held.now, tuple):
             self.mask_held = affinity.mask_of(held.now, affinity.KERNEL_BYTES)
+        elif kind is NativeKnob.GRANULARITY:
+            self.granularity_held = str(held.now).encode()
+        elif kind is NativeKnob.THREAD_WEIGHT:
+            self.thread_weight_held = str(held.now).encode()
         self.show(kind, held.value)
 
     def drop(self, kind: NativeKnob) -> None:
@@ -91,6 +116,10 @@ class ManagedThread:
             self.slice_held = None
         elif kind is NativeKnob.AFFINITY:
             self.mask_held = None
+        elif kind is NativeKnob.GRANULARITY:
+            self.granularity_held = None
+        elif kind is NativeKnob.THREAD_WEIGHT:
+            self.thread_weight_held = None
 
     def post_on(self, board: dict[VcpuId, Knobs]) -> None:
         """Keep this thread's entry of `board` up to date from now on."""
@@ -101,9 +130,9 @@ class ManagedThread:
         """What the model shall see in this knob; None: it is not ours to write."""
         knobs = self.knobs
         match kind, value:
-            case ((NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2), int() | None):
+            case ((NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2 | NativeKnob.THREAD_WEIGHT), int() | None):
                 self._post(Knobs(value, knobs.rescheduling_latency_ns, knobs.affinity))
-            case NativeKnob.SLICE, int() | None:
+            case ((NativeKnob.SLICE | NativeKnob.GRANULARITY), int() | None):
                 self._post(Knobs(knobs.weight, value, knobs.affinity))
             case NativeKnob.AFFINITY, frozenset() | None:
                 self._post(Knobs(knobs.weight, knobs.rescheduling_latency_ns, value))

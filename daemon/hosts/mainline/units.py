@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...linux import dasecfile
 from ...linux.knob import NativeKnob, NativeValue
 from ...model import NEUTRAL_WEIGHT, Core, Knob, KnobValue
 
@@ -18,6 +19,15 @@ MODEL_KNOB = {
     NativeKnob.WEIGHT_V2: Knob.WEIGHT,
     NativeKnob.SLICE: Knob.RESCHEDULING_LATENCY,
     NativeKnob.AFFINITY: Knob.AFFINITY,
+    NativeKnob.GRANULARITY: Knob.RESCHEDULING_LATENCY,
+    NativeKnob.THREAD_WEIGHT: Knob.WEIGHT,
+}
+
+_RANGES = {
+    NativeKnob.WEIGHT_V1: V1_RANGE,
+    NativeKnob.SLICE: SLICE_RANGE_NS,
+    NativeKnob.GRANULARITY: dasecfile.GRANULARITY_RANGE_NS,
+    NativeKnob.THREAD_WEIGHT: dasecfile.WEIGHT_RANGE,
 }
 
 
@@ -25,11 +35,9 @@ def native(kind: NativeKnob, value: KnobValue) -> NativeValue:
     """A model value as the kernel takes it."""
     if not isinstance(value, int):
         return tuple(sorted(value))
-    if kind is NativeKnob.WEIGHT_V1:
-        return _clamp(value, V1_RANGE)
     if kind is NativeKnob.WEIGHT_V2:
         return _clamp((value * V2_NEUTRAL + NEUTRAL_WEIGHT // 2) // NEUTRAL_WEIGHT, V2_RANGE)
-    return _clamp(value, SLICE_RANGE_NS)
+    return _clamp(value, _RANGES[kind])
 
 
 def model(kind: NativeKnob, value: NativeValue) -> KnobValue:

@@ -110,6 +110,15 @@ def test_the_daemon_gets_every_workload_by_its_group_or_process_and_its_own_defa
     }
 
 
+def test_an_arm_may_bring_settings_of_its_own() -> None:
+    told = configuration("tsa", [Managed("a", 1024, 10)], 'policy = "dasec"\n[rla]\nenabled = false\n')
+    assert tomllib.loads(told) == {
+        "policy": "dasec",
+        "rla": {"enabled": False},
+        "workload": [{"name": "a", "share": 1024, "pids": [10]}],
+    }
+
+
 def test_a_second_demo_is_refused_and_a_third_may_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,3 +82,31 @@ class Tree:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8", "surrogateescape"))
         return file
+
+
+DASEC_COLUMNS = (
+    "tid state granularity_ns weight run_ns ready_ns voluntary involuntary wakeups late external other wakers"
+)
+
+
+def dasec_line(
+    tid: int,
+    state: str = "S",
+    *,
+    granularity: str = "default",
+    weight: str = "default",
+    run_ns: int = 0,
+    ready_ns: int = 0,
+    voluntary: int = 0,
+    involuntary: int = 0,
+    late: int = 0,
+    wakers: str = "-",
+) -> bytes:
+    """A thread's line of the kernel patch's file."""
+    numbers = f"{run_ns} {ready_ns} {voluntary} {involuntary} {late} {late} 0 0"
+    return f"{tid} {state} {granularity} {weight} {numbers} {wakers}".encode()
+
+
+def dasec_text(*lines: bytes) -> bytes:
+    """The whole file."""
+    return b"\n".join([b"dasec 1", b"clock_ns 123", DASEC_COLUMNS.encode(), *lines, b""])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from dasec.linux.errors import ThreadGone
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
@@ -22,6 +22,8 @@ class Thread:
     slice_ns: int = DEFAULT_SLICE_NS
     mask: tuple[int, ...] = ALL_CPUS
     group: str = "/"
+    granularity: NativeValue = "default"
+    weight: NativeValue = "default"
 
 
 @dataclass
@@ -77,12 +79,16 @@ class SmallKernel:
                 self.threads[ref.vcpu].group = value
             case NativeKnob.CONTROLLERS, str():
                 self.controllers[ref.path] = value
+            case NativeKnob.GRANULARITY, _:
+                self.threads[ref.vcpu].granularity = value
+            case NativeKnob.THREAD_WEIGHT, _:
+                self.threads[ref.vcpu].weight = value
             case _:
                 raise OSError(22, "no such value")
 
     def snapshot(self) -> tuple[object, ...]:
         """Everything that DASEC may change."""
-        threads = {vcpu: (one.slice_ns, one.mask, one.group) for vcpu, one in self.threads.items()}
+        threads = {vcpu: astuple(one) for vcpu, one in self.threads.items()}
         return threads, dict(self.weights), dict(self.controllers)
 
     # What restore asks for.
@@ -106,6 +112,10 @@ class SmallKernel:
                 return self.threads[ref.vcpu].group
             case NativeKnob.CONTROLLERS:
                 return self.controllers[ref.path]
+            case NativeKnob.GRANULARITY:
+                return self.threads[ref.vcpu].granularity
+            case NativeKnob.THREAD_WEIGHT:
+                return self.threads[ref.vcpu].weight
         if ref.path not in self.weights:
             raise ThreadGone(ref.path)
         return self.weights[ref.path]

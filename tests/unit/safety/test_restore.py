@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dasec.hosts.host import Restored
-from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, Write
 from dasec.safety.codec import Bequest
 from dasec.safety.ledger import Outstanding
 from dasec.safety.restore import put_all_back, put_back
@@ -183,3 +183,19 @@ def test_groups_go_innermost_first_and_those_born_in_them_to_the_first_group_not
     assert done == Restored(1, (), 0, ())
     assert kernel.threads[young].group == "/vm"
     assert not [path for path in kernel.weights if "dasec" in path]
+
+
+@pytest.mark.parametrize("kind", [NativeKnob.GRANULARITY, NativeKnob.THREAD_WEIGHT])
+@pytest.mark.parametrize("prior", ["default", 2048])
+def test_a_knob_of_the_patch_goes_back_to_its_number_or_to_its_default(
+    kernel: SmallKernel, kind: NativeKnob, prior: NativeValue, tmp_path: Path
+) -> None:
+    ref = KnobRef(thread(1), kind)
+    kernel.set(ref, prior)
+    journal = open_journal(tmp_path)
+    journal.begin((Write(ref, prior, 1126),))
+    kernel.set(ref, 1126)
+    assert journal.bequests() == (), "a child is born with the default"
+    journal.close()
+    assert put_all_back(open_journal(tmp_path), kernel).put_back == 1
+    assert kernel.read(ref) == prior

@@ -114,7 +114,7 @@ def test_what_was_read_cannot_be_changed() -> None:
             "policy = 'parties'\n" + WORKLOAD,
             "policy: no policy named 'parties' in this build: known here: critical, dasec, none, static",
         ),
-        ("[host]\nbackend = 'patched_cfs'\n" + WORKLOAD, 'host.backend: is "patched_cfs", which is wrong: '),
+        ("[host]\nbackend = 'sched_ext'\n" + WORKLOAD, 'host.backend: is "sched_ext", which is wrong: '),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),
         ("[host]\ncpus = ''\n" + WORKLOAD, "host.cpus: names no CPU: give a list of CPUs"),
         ("[host]\ncpus = '3-1'\n" + WORKLOAD, "host.cpus: '3-1' is not a range of CPUs: give a list"),

@@ -41,7 +41,7 @@ def dry_order(folder: Path, periods: int) -> Order:
 def run_dry(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capabilities: Capabilities
 ) -> list[dict[str, object]]:
-    monkeypatch.setattr(service, "probe", lambda *, storm: capabilities)
+    monkeypatch.setattr(service, "probe", lambda *, storm, backend: capabilities)
     serve(dry_order(folder, 3))
     return [json.loads(line) for line in (folder / "r").read_bytes().splitlines()[1:]]
 

@@ -1,0 +1,65 @@
+"""A thread as the mainline host adopts it, with the knobs that the kernel patch adds."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+
+from ...linux import dasecfile, procfs
+from ...linux.cgroupfs import Hierarchy
+from ...linux.errors import ThreadGone
+from ...linux.knob import DASEC_KEYS, NativeKnob
+from ...model import Knob, Knobs
+from ..mainline.adopt import Adoption
+from ..mainline.thread import ManagedThread
+from . import unset
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedAdoption:
+    """Adopts by way of `stock`, which finds the vCPUs that are alone in their group."""
+
+    stock: Adoption
+    unset_granularity_ns: int
+    proc: str = procfs.PROC
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        """The cpu cgroup hierarchy, if there is one."""
+        return self.stock.hierarchy
+
+    def adopt(self, pid: int, tid: int) -> ManagedThread | str:
+        """The managed thread, or why it must be left alone. Raises ThreadGone."""
+        thread = self.stock.adopt(pid, tid)
+        if isinstance(thread, str):
+            return thread
+        thread.defaults = {
+            NativeKnob.GRANULARITY: self.unset_granularity_ns,
+            NativeKnob.THREAD_WEIGHT: unset.weight(thread.nice),
+        }
+        try:
+            thread.knobs = Knobs(
+                self._shown(thread, Knob.WEIGHT) if thread.weight is None else thread.knobs.weight,
+                self._shown(thread, Knob.RESCHEDULING_LATENCY),
+                thread.knobs.affinity,
+            )
+        except OSError as error:
+            thread.kept.close()
+            return f"its dasec file cannot be read: {_why(error)}"
+        except ThreadGone:
+            thread.kept.close()
+            raise
+        return thread
+
+    def _shown(self, thread: ManagedThread, knob: Knob) -> int:
+        kind = thread.kind_of(knob)
+        word = dasecfile.read_knob(thread.id.pid, thread.id.tid, DASEC_KEYS[kind], self.proc)
+        value = thread.model_of(kind, word)
+        assert isinstance(value, int), f"{kind} is a number"
+        return value
+
+
+def _why(error: OSError) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"{error.strerror}: run as root, or as its owner"
+    return error.strerror or str(error)

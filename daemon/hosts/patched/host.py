@@ -1,0 +1,99 @@
+"""The host for CFS with our patch: one read and one write a process and period (linux/dasecfile.py).
+
+Everything that is not about the patch's file is the mainline host's: who is managed, masks,
+weights of vCPUs that are alone in their group, the journal, what is put back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from ...linux import procfs
+from ...linux.cpus import SYSFS
+from ...linux.knob import Write
+from ...model import Core, Counters, VcpuId
+from ...safety.kernel import Kernel
+from ..host import Capabilities
+from ..mainline import Mainline, OnForeignWrite, WriteAhead
+from ..mainline.adopt import Adoption
+from ..mainline.fittings import Adopts
+from ..mainline.sample import Looks
+from ..mainline.thread import ManagedThread
+from .adopt import PatchedAdoption
+from .files import ProcessFiles
+from .sample import FileSampler
+from .unset import granularity_ns
+
+
+class PatchedCfs(Mainline):
+    """A Host on a kernel with our patch."""
+
+    def __init__(
+        self,
+        journal: WriteAhead,
+        capabilities: Capabilities,
+        *,
+        cpus: frozenset[Core] | None = None,
+        on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
+        dry_run: bool = False,
+        proc: str = procfs.PROC,
+        sysfs: str = SYSFS,
+        kernel: Kernel | None = None,
+    ) -> None:
+        super().__init__(
+            journal,
+            capabilities,
+            cpus=cpus,
+            on_foreign_write=on_foreign_write,
+            dry_run=dry_run,
+            proc=proc,
+            sysfs=sysfs,
+            kernel=kernel,
+            fittings=PatchFittings(granularity_ns(sysfs), proc),
+        )
+        self._capabilities = capabilities  # its wake-up sources come with the file, not from outside
+
+
+class PatchFittings:
+    """What the patch adds to the mainline host; see Fittings."""
+
+    def __init__(self, unset_granularity_ns: int, proc: str = procfs.PROC) -> None:
+        self._unset_granularity_ns = unset_granularity_ns
+        self._files = ProcessFiles(proc)
+        self._proc = proc
+        self._said: list[str] = []
+        self._weights: Counter[bool] = Counter()
+
+    def adoption(self, stock: Adoption) -> Adopts:
+        """Threads get the patch's knobs on top."""
+        return PatchedAdoption(stock, self._unset_granularity_ns, self._proc)
+
+    def sampler(self, threads: Sequence[ManagedThread], counters: dict[VcpuId, Counters]) -> Looks:
+        """One that reads whole processes."""
+        self._files.keep(frozenset(thread.id.pid for thread in threads))
+        self._say_where_weights_go(threads)
+        return FileSampler(threads, counters, self._files)
+
+    def write_together(self, writes: Sequence[Write]) -> Collection[Write]:
+        """The patch's knobs, a transaction a process."""
+        return self._files.write_together(writes)
+
+    def notices(self) -> tuple[str, ...]:
+        """Where weights go, whenever that changes."""
+        said = tuple(self._said)
+        self._said.clear()
+        return said
+
+    def close(self) -> None:
+        """Let all descriptors go."""
+        self._files.keep(frozenset())
+
+    def _say_where_weights_go(self, threads: Sequence[ManagedThread]) -> None:
+        weights = Counter(thread.weight is not None for thread in threads)
+        if weights != self._weights and threads:
+            self._said.append(
+                f"weights: {weights[False]} vCPUs by their own weight, {weights[True]} by that of their"
+                " cgroup (alone there, a weight of their own would do nothing)"
+            )
+        self._weights = weights
