@@ -26,7 +26,7 @@ PLAIN_WIDTH = 100
 )
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=5.0, help="Measured part of a run.")
 @click.option("--repetitions", type=click.IntRange(2, 1000), default=5, help="Runs of each arm.")
-@click.option("--policies", default="dasec,static", help="Compared with the plain host.")
+@click.option("--policies", default="dasec,critical,static", help="Compared with the plain host.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, help="Of arrivals and of the order.")
 @click.option(
     "--layout",
