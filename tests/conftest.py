@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.guest import missing_tools
+from tests.vm import counted, guest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -38,7 +38,7 @@ def why_not_host() -> str | None:
 
 def why_not_vm() -> str | None:
     """Why this machine cannot start a guest, or None."""
-    missing = missing_tools()
+    missing = dict.fromkeys((*guest.missing_tools(), *counted.missing_tools()))
     return f"needs {', '.join(missing)}" if missing else None
 
 

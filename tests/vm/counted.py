@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +36,10 @@ busybox echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 busybox dmesg -c | busybox grep -E '{COMPLAINTS}' | busybox sed 's/^/GUEST-LOG:/'
 for job in $(busybox echo $jobs | busybox tr , ' '); do
     busybox echo "GUEST-JOB:$job"
-    /guest-jobs $job
+    program=/programs/$job
+    [ -x $program ] || program="/guest-jobs $job"
+    $program
     busybox echo "GUEST-END:$?"
-    busybox cat /proc/uptime
     busybox dmesg -c >/tmp/log
     busybox grep -E -A 40 '{COMPLAINTS}' /tmp/log | busybox sed 's/^/GUEST-LOG:/'
     busybox echo "GUEST-TAINT:$(busybox cat /proc/sys/kernel/tainted)"
@@ -66,6 +67,7 @@ class Record:
 class Job:
     """What a job said, how it ended (None: never), and what the kernel logged meanwhile."""
 
+    text: str
     records: tuple[Record, ...]
     exit_status: int | None
     complaints: tuple[str, ...]
@@ -83,10 +85,12 @@ def missing_tools() -> tuple[str, ...]:
     return tuple(tool for tool in TOOLS if shutil.which(tool) is None)
 
 
-def jobs_initramfs(scratch: Path) -> Path:
-    """Compiles the jobs and packs them."""
+def jobs_initramfs(scratch: Path, programs: Iterable[Path] = ()) -> Path:
+    """Compiles the jobs and packs them, with further static programs that are jobs by their own name."""
     tree = scratch / "initramfs"
-    tree.mkdir()
+    (tree / "programs").mkdir(parents=True)
+    for program in programs:
+        shutil.copy(program, tree / "programs")
     build = scratch / "build"
     make = ["make", "-s", "-C", str(SOURCES), f"BUILD={build}"]
     done = subprocess.run(make, capture_output=True, text=True, check=False)
@@ -118,7 +122,7 @@ def parse(console: str) -> dict[str, Job]:
 
 def _job(text: str) -> Job:
     log = re.findall(r"^GUEST-LOG:(.*)$", text, re.MULTILINE)
-    return Job(tuple(_records(text)), _marked(text, "END"), tuple(log), _marked(text, "TAINT"))
+    return Job(text, tuple(_records(text)), _marked(text, "END"), tuple(log), _marked(text, "TAINT"))
 
 
 def _marked(text: str, mark: str) -> int | None:
