@@ -22,8 +22,13 @@ MEMORY_MIB = 512
 TOOLS = ("busybox", "cpio", "cc", "make")
 """QEMU is not among them: tests.vm.qemu gets it."""
 
-COMPLAINTS = "WARNING|BUG:|KASAN|KCSAN|UBSAN|kmemleak|INFO: |possible .* deadlock|Oops|Call Trace|hung"
+COMPLAINTS = (
+    "WARNING|BUG:|KASAN|KCSAN|UBSAN|kmemleak: [0-9]+ new|INFO: |possible .* deadlock|Oops|Call Trace|hung"
+)
 """What no job may leave in the kernel's log; INFO covers lockdep, RCU stalls and the task watchdog."""
+
+LEAK_AGE_S = 6
+"""kmemleak reports what nothing has pointed to for 5 s: MSECS_MIN_AGE in mm/kmemleak.c."""
 
 INIT = f"""#!/bin/busybox sh
 busybox mkdir -p /proc /sys /dev /tmp
@@ -44,6 +49,14 @@ for job in $(busybox echo $jobs | busybox tr , ' '); do
     busybox grep -E -A 40 '{COMPLAINTS}' /tmp/log | busybox sed 's/^/GUEST-LOG:/'
     busybox echo "GUEST-TAINT:$(busybox cat /proc/sys/kernel/tainted)"
 done
+leaks=/sys/kernel/debug/kmemleak
+if busybox mount -t debugfs debugfs /sys/kernel/debug && [ -e $leaks ]; then
+    for scan in 1 2; do
+        busybox sleep {LEAK_AGE_S}
+        busybox echo scan >$leaks
+    done
+    busybox sed 's/^/GUEST-LOG:leak: /' $leaks
+fi
 busybox echo "{EXIT_MARK}0"
 busybox reboot -f
 """

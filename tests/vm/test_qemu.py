@@ -11,7 +11,6 @@ from tests.vm.qemu import (
     Qemu,
     QemuMissingError,
     backports_line,
-    counting_qemu,
     major_version,
 )
 
@@ -42,5 +41,5 @@ def test_what_is_no_qemu_is_refused_with_what_it_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.vm
-def test_the_one_that_is_used_is_new_enough() -> None:
-    assert major_version(counting_qemu()) >= FIRST_GOOD_MAJOR
+def test_the_one_that_is_used_is_new_enough(qemu: Qemu) -> None:
+    assert major_version(qemu) >= FIRST_GOOD_MAJOR

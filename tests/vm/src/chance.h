@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that look random and are the same in every run: xorshift64* (Vigna 2016, doi:10.1145/2845077). */
+/*
+ * Numbers that look random and are the same in every run: xorshift64* (Vigna 2016,
+ * doi:10.1145/2845077).
+ */
 #ifndef CHANCE_H
 #define CHANCE_H
 

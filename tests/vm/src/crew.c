@@ -68,8 +68,8 @@ void real_time(int priority)
 
 static long futex(struct gate *gate, int operation, uint32_t value)
 {
-	return syscall(SYS_futex, &gate->opened, operation | (gate->shared ? 0 : FUTEX_PRIVATE_FLAG), value,
-		       NULL, NULL, 0);
+	return syscall(SYS_futex, &gate->opened,
+		       operation | (gate->shared ? 0 : FUTEX_PRIVATE_FLAG), value, NULL, NULL, 0);
 }
 
 void gate_wait(struct gate *gate, uint32_t seen)
@@ -111,7 +111,10 @@ void crew_join(struct member *member)
 	errno = pthread_join(member->thread, NULL);
 	if (errno)
 		fail("pthread_join");
-	/* That returns when the thread's stack is free, a little before the kernel has forgotten it. */
+	/*
+	 * That returns when the thread's stack is free, a little before the kernel has forgotten
+	 * it.
+	 */
 	snprintf(path, sizeof(path), "/proc/self/task/%d", member->tid);
 	while (access(path, F_OK) == 0)
 		sleep_ns(NS_PER_MS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random writes to the files of a process whose knobs we know. What follows the grammar must be taken and show
- * up; damaged text may be either, but if it is refused, nothing may have changed. A second process whose threads
- * come and go gets the same, without the bookkeeping.
+ * Random writes to the files of a process whose knobs we know. What follows the grammar must be
+ * taken and show up; damaged text may be either, but if it is refused, nothing may have changed. A
+ * second process whose threads come and go gets the same, without the bookkeeping.
  */
 #include "chance.h"
 #include "fail.h"
@@ -14,8 +14,22 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { WRITES = 100000, THREADS = PREY_THREADS, LINES = 6, BLOB = 1 << 17, ERRNOS = 256, CHECK_EVERY = 16, READ_EVERY = 32 };
-enum { SEED = 20260101, RARELY = 256, WEIGHT_MIN = 2, WEIGHT_MAX = 262144, GRANULARITY_MAX_NS = 1000000000 };
+enum {
+	WRITES = 100000,
+	THREADS = PREY_THREADS,
+	LINES = 6,
+	BLOB = 1 << 17,
+	ERRNOS = 256,
+	CHECK_EVERY = 16,
+	READ_EVERY = 32
+};
+enum {
+	SEED = 20260101,
+	RARELY = 256,
+	WEIGHT_MIN = 2,
+	WEIGHT_MAX = 262144,
+	GRANULARITY_MAX_NS = 1000000000
+};
 
 struct fuzzer {
 	struct chance chance;
@@ -45,15 +59,18 @@ static void complain(struct fuzzer *fuzzer, const char *what, int thread, size_t
 		return;
 	printf("breach of=%s thread=%d length=%zu text=", what, thread, length);
 	for (size_t i = 0; i < length && i < 200; i++)
-		printf(fuzzer->text[i] > ' ' && fuzzer->text[i] < 127 ? "%c" : "\\x%02x", (unsigned char)fuzzer->text[i]);
+		printf(fuzzer->text[i] > ' ' && fuzzer->text[i] < 127 ? "%c" : "\\x%02x",
+		       (unsigned char)fuzzer->text[i]);
 	printf("\n");
 }
 
 static bool in_range(const struct row *row)
 {
-	bool weight = row->weight == KNOBS_DEFAULT || (row->weight >= WEIGHT_MIN && row->weight <= WEIGHT_MAX);
+	bool weight = row->weight == KNOBS_DEFAULT ||
+		      (row->weight >= WEIGHT_MIN && row->weight <= WEIGHT_MAX);
 
-	return weight && row->granularity_ns >= KNOBS_DEFAULT && row->granularity_ns <= GRANULARITY_MAX_NS;
+	return weight && row->granularity_ns >= KNOBS_DEFAULT &&
+	       row->granularity_ns <= GRANULARITY_MAX_NS;
 }
 
 static void compare(struct fuzzer *fuzzer, size_t length)
@@ -89,12 +106,14 @@ static size_t valid_line(struct chance *chance, char *text, struct row *row, pid
 	int length = tid ? sprintf(text, "%d ", tid) : 0;
 
 	length += sprintf(text + length, weight ? "weight " : "granularity_ns ");
-	length += unset ? sprintf(text + length, "default\n") : sprintf(text + length, "%lld\n", value);
+	length += unset ? sprintf(text + length, "default\n")
+			: sprintf(text + length, "%lld\n", value);
 	*(weight ? &row->weight : &row->granularity_ns) = unset ? KNOBS_DEFAULT : value;
 	return (size_t)length;
 }
 
-static size_t valid_text(struct fuzzer *fuzzer, struct row rows[THREADS], const struct prey *prey, int only)
+static size_t valid_text(struct fuzzer *fuzzer, struct row rows[THREADS], const struct prey *prey,
+			 int only)
 {
 	unsigned lines = 1 + chance_below(&fuzzer->chance, LINES);
 	size_t length = 0;
@@ -143,7 +162,8 @@ static int put(struct fuzzer *fuzzer, int file, size_t length)
 static void strike_steady(struct fuzzer *fuzzer, int number)
 {
 	struct row rows[THREADS];
-	int thread = (int)chance_below(&fuzzer->chance, 2 * THREADS) - THREADS; /* below 0: the group's file */
+	int thread = (int)chance_below(&fuzzer->chance, 2 * THREADS) -
+		     THREADS; /* below 0: the group's file */
 	int file = thread < 0 ? fuzzer->steady.group : fuzzer->steady.threads[thread];
 	bool damaged = chance_below(&fuzzer->chance, 5) > 1 || thread == THREADS - 1;
 	size_t length;
@@ -181,15 +201,15 @@ static void read_anywhere(struct fuzzer *fuzzer)
 {
 	int files[] = {fuzzer->steady.group, fuzzer->steady.threads[1], fuzzer->restless.group};
 
-	pread(files[chance_below(&fuzzer->chance, 3)], fuzzer->text, chance_below(&fuzzer->chance, 4096),
-	      chance_below(&fuzzer->chance, 2048));
+	pread(files[chance_below(&fuzzer->chance, 3)], fuzzer->text,
+	      chance_below(&fuzzer->chance, 4096), chance_below(&fuzzer->chance, 2048));
 	fuzzer->reads++;
 }
 
 static void report(const struct fuzzer *fuzzer)
 {
-	printf("fuzz writes=%d taken=%lld valid_refused=%lld broken=%lld reads=%lld", WRITES, fuzzer->taken,
-	       fuzzer->valid_refused, fuzzer->broken, fuzzer->reads);
+	printf("fuzz writes=%d taken=%lld valid_refused=%lld broken=%lld reads=%lld", WRITES,
+	       fuzzer->taken, fuzzer->valid_refused, fuzzer->broken, fuzzer->reads);
 	for (int i = 1; i < ERRNOS; i++) {
 		if (fuzzer->refused[i])
 			printf(" %s=%lld", strerrorname_np(i), fuzzer->refused[i]);

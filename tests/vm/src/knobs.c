@@ -54,7 +54,8 @@ static int split(char *line, char **words)
 	char *rest = NULL;
 	int count = 0;
 
-	for (char *word = strtok_r(line, " ", &rest); word && count < COLUMNS; word = strtok_r(NULL, " ", &rest))
+	for (char *word = strtok_r(line, " ", &rest); word && count < COLUMNS;
+	     word = strtok_r(NULL, " ", &rest))
 		words[count++] = word;
 	return count;
 }
@@ -64,7 +65,8 @@ static int parse(char *text, struct row *rows, int most)
 	char *names[COLUMNS], *values[COLUMNS], *rest = NULL;
 	int columns = 0, number = 0;
 
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), number++) {
+	for (char *line = strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest), number++) {
 		if (number == HEADER_LINES - 1)
 			columns = split(line, names);
 		if (number < HEADER_LINES || number - HEADER_LINES >= most)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes the dasec files of procfs. Columns are found by name: some may be appended later. */
+/*
+ * Reads and writes the dasec files of procfs. Columns are found by name: some may be appended
+ * later.
+ */
 #ifndef KNOBS_H
 #define KNOBS_H
 
@@ -9,7 +12,7 @@ enum { KNOBS_PATH = 64, KNOBS_WAKERS = 1024, KNOBS_DEFAULT = -1 };
 
 struct row {
 	long long tid;
-	char state; /* R on a core, Q queued, S neither */
+	char state;			  /* R on a core, Q queued, S neither */
 	long long granularity_ns, weight; /* KNOBS_DEFAULT: not set */
 	long long run_ns, ready_ns, voluntary, involuntary, wakeups, late, external, other;
 	char wakers[KNOBS_WAKERS];

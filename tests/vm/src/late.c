@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Late wake-ups that are planted: a real-time thread wakes a sleeper and keeps the CPU for as long as it likes. */
+/*
+ * Late wake-ups that are planted: a real-time thread wakes a sleeper and keeps the CPU for as long
+ * as it likes.
+ */
 #include "fail.h"
 #include "jobs.h"
 #include "knobs.h"
@@ -13,7 +16,8 @@ enum { CPU = 1, PRIORITY = 10, ROUNDS = 60 };
 static const int64_t held_ns = 8 * NS_PER_MS, pause_ns = 12 * NS_PER_MS;
 
 /* The caller holds the CPU after every `every`th of the wake-ups; 0: after none. */
-static void measure(struct sleeper *sleeper, struct member *member, const char *granularity, int every)
+static void measure(struct sleeper *sleeper, struct member *member, const char *granularity,
+		    int every)
 {
 	char line[KNOBS_PATH];
 	struct row before, after;
@@ -32,9 +36,9 @@ static void measure(struct sleeper *sleeper, struct member *member, const char *
 		sleep_ns(pause_ns);
 	}
 	after = knobs_row(member->tid);
-	printf("late granularity=%s held_ns=%lld planted=%d wakeups=%lld late=%lld ready_ns=%lld\n", granularity,
-	       (long long)held_ns, planted, after.wakeups - before.wakeups, after.late - before.late,
-	       after.ready_ns - before.ready_ns);
+	printf("late granularity=%s held_ns=%lld planted=%d wakeups=%lld late=%lld ready_ns=%lld\n",
+	       granularity, (long long)held_ns, planted, after.wakeups - before.wakeups,
+	       after.late - before.late, after.ready_ns - before.ready_ns);
 }
 
 void job_late(void)

@@ -17,8 +17,8 @@ static void show(const char *after, pid_t tid)
 {
 	struct row row = knobs_row(tid);
 
-	printf("life after=%s weight=%lld granularity_ns=%lld wakeups=%lld wakers=%s\n", after, row.weight,
-	       row.granularity_ns, row.wakeups, row.wakers);
+	printf("life after=%s weight=%lld granularity_ns=%lld wakeups=%lld wakers=%s\n", after,
+	       row.weight, row.granularity_ns, row.wakeups, row.wakers);
 }
 
 static void show_own(struct member *self)

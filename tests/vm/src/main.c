@@ -13,12 +13,18 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } jobs[] = {
-	{"granularity", job_granularity}, {"shares", job_shares},
-	{"late", job_late},		  {"wakes", job_wakes},
-	{"states", job_states},		  {"lifecycle", job_lifecycle},
-	{"permissions", job_permissions}, {"refusals", job_refusals},
-	{"fuzz", job_fuzz},		  {"stress", job_stress},
-	{"after-exec", lifecycle_after_exec}, {"nothing", nothing},
+	{"granularity", job_granularity},
+	{"shares", job_shares},
+	{"late", job_late},
+	{"wakes", job_wakes},
+	{"states", job_states},
+	{"lifecycle", job_lifecycle},
+	{"permissions", job_permissions},
+	{"refusals", job_refusals},
+	{"fuzz", job_fuzz},
+	{"stress", job_stress},
+	{"after-exec", lifecycle_after_exec},
+	{"nothing", nothing},
 };
 
 int main(int argc, char **argv)

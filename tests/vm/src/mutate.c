@@ -4,12 +4,36 @@
 #include <string.h>
 
 static const char *const words[] = {
-	"weight", "granularity_ns", "default", " ", "\n", "\n\n", "-", "+", "0", "1", "2", "262144", "262145",
-	"1000000000", "1000000001", "4294967295", "4294967296", "18446744073709551616", "0x10", "1e3", "\t", "\r",
-	"\xff", "%s%n", "weight weight", "1 weight 5\n",
+	"weight",
+	"granularity_ns",
+	"default",
+	" ",
+	"\n",
+	"\n\n",
+	"-",
+	"+",
+	"0",
+	"1",
+	"2",
+	"262144",
+	"262145",
+	"1000000000",
+	"1000000001",
+	"4294967295",
+	"4294967296",
+	"18446744073709551616",
+	"0x10",
+	"1e3",
+	"\t",
+	"\r",
+	"\xff",
+	"%s%n",
+	"weight weight",
+	"1 weight 5\n",
 };
 
-static size_t insert(char *text, size_t length, size_t limit, size_t at, const char *what, size_t size)
+static size_t insert(char *text, size_t length, size_t limit, size_t at, const char *what,
+		     size_t size)
 {
 	if (length + size > limit)
 		return length;
@@ -50,7 +74,8 @@ size_t mutate(struct chance *chance, char *text, size_t length, size_t limit)
 		if (size > length - at)
 			size = length - at;
 		memcpy(copy, text + at, size);
-		return insert(text, length, limit, chance_below(chance, (unsigned)length), copy, size);
+		return insert(text, length, limit, chance_below(chance, (unsigned)length), copy,
+			      size);
 	default:
 		return at;
 	}

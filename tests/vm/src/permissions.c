@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may open, read and write whose file. Each case is a process that gives up its rights in its own way. */
+/*
+ * Who may open, read and write whose file. Each case is a process that gives up its rights in its
+ * own way.
+ */
 #include "crew.h"
 #include "fail.h"
 #include "jobs.h"
@@ -106,7 +109,10 @@ static void root_tries(const pid_t *victims)
 	try_all("root", "user", victims[0]);
 }
 
-/* A descriptor that root opened, used after its rights are gone: the reader and the writer are asked again. */
+/*
+ * A descriptor that root opened, used after its rights are gone: the reader and the writer are
+ * asked again.
+ */
 static void dropped_tries(const pid_t *victims)
 {
 	char path[KNOBS_PATH], buffer[64];
@@ -120,7 +126,10 @@ static void dropped_tries(const pid_t *victims)
 	report("dropped", "root", "read", read(file, buffer, sizeof(buffer)) < 0 ? errno : 0);
 }
 
-/* The reverse: opened without rights, handed to somebody who has them, as a confused set-user-id program is. */
+/*
+ * The reverse: opened without rights, handed to somebody who has them, as a confused set-user-id
+ * program is.
+ */
 static void deputy_tries(const pid_t *victims)
 {
 	char path[KNOBS_PATH];
@@ -163,7 +172,8 @@ static void in_child(void (*act)(const pid_t *victims), const pid_t *victims)
 
 void job_permissions(void)
 {
-	pid_t victims[] = {victim(USER, true), victim(USER, false), victim(OTHER_USER, true), victim(0, true)};
+	pid_t victims[] = {victim(USER, true), victim(USER, false), victim(OTHER_USER, true),
+			   victim(0, true)};
 
 	in_child(user_tries, victims);
 	in_child(dropped_tries, victims);

@@ -37,7 +37,8 @@ static void blink(struct member *self)
 	sleep_ns(NS_PER_MS);
 }
 
-static void start_threads(struct member *members, struct place *places, pid_t *tids, void (*run)(struct member *self))
+static void start_threads(struct member *members, struct place *places, pid_t *tids,
+			  void (*run)(struct member *self))
 {
 	for (int i = 1; i < PREY_THREADS; i++) {
 		places[i] = (struct place){.tids = tids, .number = i};
@@ -79,7 +80,8 @@ static int open_file(const char *path)
 static struct prey start(void (*live)(pid_t *tids))
 {
 	size_t size = PREY_THREADS * sizeof(pid_t);
-	struct prey prey = {.tids = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+	struct prey prey = {.tids = mmap(NULL, size, PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
 	char path[KNOBS_PATH];
 
 	if (prey.tids == MAP_FAILED)

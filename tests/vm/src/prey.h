@@ -9,8 +9,9 @@ enum { PREY_THREADS = 4 };
 
 struct prey {
 	pid_t pid;
-	pid_t *tids;		   /* kept up to date by the process; the last one of the steady prey is SCHED_FIFO */
-	int group;		   /* descriptors of its files */
+	pid_t *tids; /* kept up to date by the process; the last one of the steady prey is
+			SCHED_FIFO */
+	int group;   /* descriptors of its files */
 	int threads[PREY_THREADS]; /* of the steady prey only */
 };
 

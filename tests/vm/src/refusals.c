@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input that the kernel must refuse, each with the errno that is documented, and nothing may have changed after it. */
+/*
+ * Input that the kernel must refuse, each with the errno that is documented, and nothing may have
+ * changed after it.
+ */
 #include "crew.h"
 #include "fail.h"
 #include "jobs.h"
@@ -12,16 +15,22 @@
 
 enum { CPU = 1, PRIORITY = 5, LIMIT = 64 * 1024 };
 
-/* Where a text says SELF, the thread's own id goes; STRANGER is that of a thread of another process. */
+/*
+ * Where a text says SELF, the thread's own id goes; STRANGER is that of a thread of another
+ * process.
+ */
 static const struct {
 	const char *name, *text;
 } batches[] = {
 	{"accepted", "SELF weight 1500\nSELF granularity_ns 70000\n"},
-	{"lowest-and-highest", "SELF weight 2\nSELF weight 262144\nSELF granularity_ns 0\nSELF granularity_ns 1000000000\n"},
+	{"lowest-and-highest",
+	 "SELF weight 2\nSELF weight 262144\n"
+	 "SELF granularity_ns 0\nSELF granularity_ns 1000000000\n"},
 	{"good-then-weight-too-small", "SELF weight 2048\nSELF weight 1\n"},
 	{"good-then-weight-too-large", "SELF weight 2048\nSELF weight 262145\n"},
 	{"good-then-granularity-too-large", "SELF weight 2048\nSELF granularity_ns 1000000001\n"},
-	{"good-then-number-of-30-digits", "SELF weight 2048\nSELF weight 999999999999999999999999999999\n"},
+	{"good-then-number-of-30-digits",
+	 "SELF weight 2048\nSELF weight 999999999999999999999999999999\n"},
 	{"good-then-negative", "SELF weight 2048\nSELF granularity_ns -1\n"},
 	{"good-then-sign", "SELF weight 2048\nSELF weight +1024\n"},
 	{"good-then-hexadecimal", "SELF weight 2048\nSELF weight 0x400\n"},
@@ -74,8 +83,8 @@ static void try_text(const char *name, const char *path, const char *text, size_
 	knobs_set(getpid(), "weight 1111\ngranularity_ns 222222\n");
 	error = knobs_write(path, text, length);
 	row = knobs_row(getpid());
-	printf("refusal of=%s errno=%s weight=%lld granularity_ns=%lld\n", name, name_of(error), row.weight,
-	       row.granularity_ns);
+	printf("refusal of=%s errno=%s weight=%lld granularity_ns=%lld\n", name, name_of(error),
+	       row.weight, row.granularity_ns);
 }
 
 static void try_lengths(const char *group)
@@ -150,7 +159,8 @@ void job_refusals(void)
 	pin(CPU);
 	knobs_group_path(group, getpid());
 	for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++)
-		try_text(batches[i].name, group, text, fill_in(text, batches[i].text, getpid(), stranger));
+		try_text(batches[i].name, group, text,
+			 fill_in(text, batches[i].text, getpid(), stranger));
 	try_lengths(group);
 	try_thread_file();
 	try_policies();

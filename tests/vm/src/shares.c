@@ -19,8 +19,8 @@ static void measure(struct member *hogs, const char *first, const char *second)
 	int length = 0;
 
 	for (int i = 0; i < HOGS; i++)
-		length += snprintf(text + length, sizeof(text) - (size_t)length, "%d weight %s\n", hogs[i].tid,
-				   weights[i]);
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "%d weight %s\n",
+				   hogs[i].tid, weights[i]);
 	knobs_group_path(path, getpid());
 	errno = knobs_write(path, text, (size_t)length);
 	if (errno)
@@ -32,8 +32,8 @@ static void measure(struct member *hogs, const char *first, const char *second)
 	for (int i = 0; i < HOGS; i++)
 		run_ns[i] = knobs_row(hogs[i].tid).run_ns - run_ns[i];
 	span_ns = now_ns() - begin_ns;
-	printf("shares first=%s second=%s first_run_ns=%lld second_run_ns=%lld span_ns=%lld\n", first, second,
-	       run_ns[0], run_ns[1], span_ns);
+	printf("shares first=%s second=%s first_run_ns=%lld second_run_ns=%lld span_ns=%lld\n",
+	       first, second, run_ns[0], run_ns[1], span_ns);
 }
 
 void job_shares(void)

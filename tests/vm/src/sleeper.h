@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that sleeps until its gate is opened, and then sleeps again: every wake-up of it is planted. */
+/*
+ * A thread that sleeps until its gate is opened, and then sleeps again: every wake-up of it is
+ * planted.
+ */
 #ifndef SLEEPER_H
 #define SLEEPER_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread is doing and what it has used, against clocks and counters that the kernel has elsewhere. */
+/*
+ * What a thread is doing and what it has used, against clocks and counters that the kernel has
+ * elsewhere.
+ */
 #include "crew.h"
 #include "fail.h"
 #include "jobs.h"
@@ -46,8 +49,8 @@ static void exact(void)
 		low_ns = own_cpu_ns();
 		row = knobs_row(gettid());
 		high_ns = own_cpu_ns();
-		printf("exact low_ns=%lld run_ns=%lld high_ns=%lld\n", (long long)low_ns, row.run_ns,
-		       (long long)high_ns);
+		printf("exact low_ns=%lld run_ns=%lld high_ns=%lld\n", (long long)low_ns,
+		       row.run_ns, (long long)high_ns);
 		burn_ns(700 * NS_PER_US);
 	}
 }
@@ -74,7 +77,8 @@ static void switches(pid_t tid)
 {
 	struct row row = knobs_row(tid);
 
-	printf("switches voluntary=%lld involuntary=%lld status_voluntary=%lld status_involuntary=%lld\n",
+	printf("switches voluntary=%lld involuntary=%lld status_voluntary=%lld "
+	       "status_involuntary=%lld\n",
 	       row.voluntary, row.involuntary, from_status(tid, "voluntary_ctxt_switches:"),
 	       from_status(tid, "nonvoluntary_ctxt_switches:"));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that can happen to a thread, at once, while its dasec files are read and written: born, woken, moved
- * between CPUs and cgroups, given other policies, exec'd, ended. What it leaves in the kernel's log is the result.
+ * Everything that can happen to a thread, at once, while its dasec files are read and written:
+ * born, woken, moved between CPUs and cgroups, given other policies, exec'd, ended. What it leaves
+ * in the kernel's log is the result.
  */
 #include "chance.h"
 #include "crew.h"
@@ -22,7 +23,10 @@ enum { SLOTS = 32, PARENTS = 4, ROUNDS_OF_WAKING = 20, GROUPS = 3, SEED = 202601
 
 static const int64_t length_ns = 3LL * NS_PER_S;
 
-/* Of all processes of the stress; who reads an id from it may find its owner gone, which is wanted. */
+/*
+ * Of all processes of the stress; who reads an id from it may find its owner gone, which is wanted.
+ * 
+ */
 struct arena {
 	pid_t tids[SLOTS];
 	bool stop;
@@ -137,8 +141,8 @@ static void writer(int number)
 		tid = somebody();
 		knobs_group_path(path, tid);
 		for (int i = 0; i < 2; i++)
-			length += sprintf(text + length, "%d weight %u\n%d granularity_ns %u\n", tid,
-					  2 + chance_below(&chance, 4000), tid,
+			length += sprintf(text + length, "%d weight %u\n%d granularity_ns %u\n",
+					  tid, 2 + chance_below(&chance, 4000), tid,
 					  chance_below(&chance, 10 * NS_PER_MS));
 		if (knobs_write(path, text, (size_t)length) == 0)
 			count(writes);
@@ -172,7 +176,8 @@ static void politician(int number)
 	(void)number;
 	while (!arena->stop) {
 		int policy = policies[chance_below(&chance, 5)];
-		struct sched_param param = {.sched_priority = policy == SCHED_FIFO || policy == SCHED_RR};
+		struct sched_param param = {.sched_priority =
+						    policy == SCHED_FIFO || policy == SCHED_RR};
 		pid_t tid = somebody();
 
 		if (sched_setscheduler(tid, policy, &param) == 0)
@@ -185,7 +190,8 @@ static void politician(int number)
 static void tell(const char *path, long long number)
 {
 	char text[24];
-	int length = snprintf(text, sizeof(text), "%lld", number), file = open(path, O_WRONLY | O_CLOEXEC);
+	int length = snprintf(text, sizeof(text), "%lld", number),
+	    file = open(path, O_WRONLY | O_CLOEXEC);
 
 	if (file < 0)
 		return;
@@ -200,7 +206,8 @@ static void mover(int number)
 
 	(void)number;
 	while (!arena->stop) {
-		snprintf(folder, sizeof(folder), "/sys/fs/cgroup/stress-%u", chance_below(&chance, GROUPS));
+		snprintf(folder, sizeof(folder), "/sys/fs/cgroup/stress-%u",
+			 chance_below(&chance, GROUPS));
 		mkdir(folder, 0755);
 		snprintf(path, sizeof(path), "%s/cpu.weight", folder);
 		tell(path, 1 + chance_below(&chance, 1000));
@@ -222,7 +229,8 @@ void job_stress(void)
 	enum { ROLES = sizeof(roles) / sizeof(roles[0]) };
 	pid_t children[ROLES];
 
-	arena = mmap(NULL, sizeof(*arena), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	arena = mmap(NULL, sizeof(*arena), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	if (arena == MAP_FAILED)
 		fail("mmap");
 	for (int i = 0; i < ROLES; i++) {
@@ -240,8 +248,9 @@ void job_stress(void)
 	__atomic_store_n(&arena->stop, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < ROLES; i++)
 		must(waitpid(children[i], NULL, 0));
-	printf("stress born=%lld execs=%lld reads=%lld writes=%lld refused=%lld migrations=%lld policies=%lld "
+	printf("stress born=%lld execs=%lld reads=%lld writes=%lld refused=%lld migrations=%lld "
+	       "policies=%lld "
 	       "cgroup_moves=%lld\n",
-	       arena->born, arena->execs, arena->reads, arena->writes, arena->refused, arena->migrations,
-	       arena->policies, arena->cgroup_moves);
+	       arena->born, arena->execs, arena->reads, arena->writes, arena->refused,
+	       arena->migrations, arena->policies, arena->cgroup_moves);
 }

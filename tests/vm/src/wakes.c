@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who woke whom, planted: siblings, another process, timers, more siblings than the table holds, ended ones. */
+/*
+ * Who woke whom, planted: siblings, another process, timers, more siblings than the table holds,
+ * ended ones.
+ */
 #include "fail.h"
 #include "jobs.h"
 #include "knobs.h"
@@ -79,8 +82,9 @@ static void report(const char *what, pid_t tid, const struct row *before, pid_t 
 {
 	struct row after = knobs_row(tid);
 
-	printf("wakes by=%s planted=%d wakeups=%lld external=%lld other=%lld waker=%lld\n", what, planted,
-	       after.wakeups - before->wakeups, after.external - before->external, after.other - before->other,
+	printf("wakes by=%s planted=%d wakeups=%lld external=%lld other=%lld waker=%lld\n", what,
+	       planted, after.wakeups - before->wakeups, after.external - before->external,
+	       after.other - before->other,
 	       waker ? knobs_woken_by(&after, waker) - knobs_woken_by(before, waker) : 0);
 }
 
@@ -149,13 +153,14 @@ static void by_a_crowd(void)
 	row = knobs_row(target.tid);
 	for (int i = 0; i < SIBLINGS; i++)
 		listed += knobs_woken_by(&row, members[i].tid);
-	printf("crowd siblings=%d each=%d wakeups=%lld external=%lld entries=%d listed=%lld other=%lld\n", SIBLINGS,
-	       EACH, row.wakeups, row.external, entries(&row), listed, row.other);
+	printf("crowd siblings=%d each=%d wakeups=%lld external=%lld entries=%d listed=%lld "
+	       "other=%lld\n",
+	       SIBLINGS, EACH, row.wakeups, row.external, entries(&row), listed, row.other);
 	for (int i = 0; i < SIBLINGS; i++)
 		dismiss(&members[i], &orders[i]);
 	row = knobs_row(target.tid);
-	printf("ended wakeups=%lld external=%lld entries=%d other=%lld\n", row.wakeups, row.external, entries(&row),
-	       row.other);
+	printf("ended wakeups=%lld external=%lld entries=%d other=%lld\n", row.wakeups,
+	       row.external, entries(&row), row.other);
 	sleeper_end(&sleeper, &target);
 }
 
@@ -163,7 +168,8 @@ static void by_a_crowd(void)
 static void limit_pids(void)
 {
 	char text[16];
-	int length = snprintf(text, sizeof(text), "%d", PID_MAX), file = open("/proc/sys/kernel/pid_max", O_WRONLY);
+	int length = snprintf(text, sizeof(text), "%d", PID_MAX),
+	    file = open("/proc/sys/kernel/pid_max", O_WRONLY);
 
 	must(file);
 	must(write(file, text, (size_t)length));
@@ -207,7 +213,8 @@ static void by_a_reused_id(struct sleeper *sleeper, pid_t tid)
 
 void job_wakes(void)
 {
-	struct sleeper *sleeper = mmap(NULL, sizeof(*sleeper), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct sleeper *sleeper = mmap(NULL, sizeof(*sleeper), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct member target = {.run = sleeper_run, .shared = sleeper, .cpu = CPU};
 	struct row before;
 
