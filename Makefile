@@ -41,7 +41,7 @@ load: ## the native load tool in experiments/load/build
 
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup
-	$(BIN)/python -m pytest --run-slow -m slow $(TEST_ARGS)
+	$(BIN)/python -m pytest --run-slow -m slow tests/chaos $(TEST_ARGS)
 
 install: ## dasec for all users: an environment in PREFIX, the command in /usr/local/bin (root)
 	rm -rf build/lib # setuptools would install what lies there from an older build

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.vm.guest import missing_tools
+from tests.vm import counted, guest
 
 # Without a clock: the machine may be busy with something else.
 settings.register_profile("dasec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,7 +43,7 @@ def why_not_host() -> str | None:
 
 def why_not_vm() -> str | None:
     """Why this machine cannot start a guest, or None."""
-    missing = missing_tools()
+    missing = dict.fromkeys((*guest.missing_tools(), *counted.missing_tools()))
     return f"needs {', '.join(missing)}" if missing else None
 
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from tests.vm.boot import EXIT_MARK, GuestRun, pack_initramfs, run_until_end
+
 CACHE = Path("/var/cache/dasec-guest")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
-EXIT_MARK = "GUEST-EXIT:"
 MEMORY_MIB = 1536
 
 PATCHED_BUILD = Path(__file__).resolve().parents[2] / "kvm-patches/build"
@@ -27,7 +28,7 @@ PATCHED_BUILD = Path(__file__).resolve().parents[2] / "kvm-patches/build"
 QEMU = "qemu-system-x86_64"
 TOOLS = (QEMU, "busybox", "cpio", "depmod", "modprobe", "apt-get", "dpkg")
 
-INIT = """#!/bin/busybox sh
+INIT = f"""#!/bin/busybox sh
 busybox mkdir -p /proc /sys /dev /ro /rw /root
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
@@ -48,7 +49,7 @@ busybox cp /layout.sh /job.sh /root/run/
 busybox chroot /root /bin/sh /run/layout.sh
 export TMPDIR=/run/scratch
 busybox chroot /root /bin/sh -c "exec /bin/bash /run/job.sh </dev/null"
-busybox echo "GUEST-EXIT:$?"
+busybox echo "{EXIT_MARK}$?"
 busybox reboot -f
 """
 
@@ -81,14 +82,6 @@ class GuestKernel:
     release: str
     image: Path
     modules: tuple[Path, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GuestRun:
-    """What came out of a guest: the command's exit status (None: it never finished) and the console."""
-
-    exit_status: int | None
-    console: str
 
 
 def missing_tools() -> tuple[str, ...]:
@@ -132,16 +125,7 @@ def run_in_guest(
         *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),
         *("-append", "console=ttyS0 quiet panic=-1 rdinit=/init"),
     ]
-    try:
-        done = subprocess.run(
-            arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
-        )
-        console = done.stdout + done.stderr
-    except subprocess.TimeoutExpired as expired:
-        console = (expired.stdout or b"") + f"\n(no end after {timeout_s} s)\n".encode()
-    text = console.decode(errors="replace").replace("\r\n", "\n")
-    status = re.search(rf"^{EXIT_MARK}(\d+)$", text, re.MULTILINE)
-    return GuestRun(int(status.group(1)) if status else None, text)
+    return run_until_end(arguments, timeout_s)
 
 
 def _concrete_package(meta_package: str) -> str:
@@ -162,24 +146,14 @@ def _modules(tree: Path, release: str) -> Iterator[Path]:
 
 def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path) -> Path:
     tree = scratch / "initramfs"
-    (tree / "bin").mkdir(parents=True)
-    (tree / "modules").mkdir()
-    shutil.copy(shutil.which("busybox") or "/bin/busybox", tree / "bin/busybox")
+    (tree / "modules").mkdir(parents=True)
     for order, module in enumerate(kernel.modules):
         packed = module.read_bytes()
         plain = lzma.decompress(packed) if module.suffix == ".xz" else packed
         (tree / "modules" / f"{order:02d}-{module.name.removesuffix('.xz')}").write_bytes(plain)
-    (tree / "init").write_text(INIT)
-    (tree / "init").chmod(0o755)
     (tree / "layout.sh").write_text(LAYOUT_SCRIPTS[layout])
     (tree / "job.sh").write_text(command + "\n")
-    image = scratch / "initramfs.cpio"
-    names = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
-    with image.open("wb") as sink:
-        subprocess.run(
-            ["cpio", "-o", "-H", "newc", "--quiet"], input=names.encode(), stdout=sink, cwd=tree, check=True
-        )
-    return image
+    return pack_initramfs(tree, INIT)
 
 
 def _run(arguments: list[str], cwd: Path | None = None) -> str:

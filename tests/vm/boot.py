@@ -1,0 +1,48 @@
+"""What every guest has in common: packing an initramfs, running QEMU until its end, reading the console."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+EXIT_MARK = "GUEST-EXIT:"
+CPIO = ("cpio", "-o", "-H", "newc", "--quiet", "--reproducible", "--owner=0:0")
+
+
+@dataclass(frozen=True, slots=True)
+class GuestRun:
+    """What came out of a guest: the command's exit status (None: it never finished) and the console."""
+
+    exit_status: int | None
+    console: str
+
+
+def pack_initramfs(tree: Path, init: str) -> Path:
+    """The archive of `tree`, beside it, with busybox and this script as the first process."""
+    (tree / "bin").mkdir(parents=True, exist_ok=True)
+    shutil.copy(shutil.which("busybox") or "/bin/busybox", tree / "bin/busybox")
+    (tree / "init").write_text(init)
+    (tree / "init").chmod(0o755)
+    image = tree.with_suffix(".cpio")
+    names = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
+    with image.open("wb") as sink:
+        subprocess.run(CPIO, input=names.encode(), stdout=sink, cwd=tree, check=True)
+    return image
+
+
+def run_until_end(command: Sequence[str], timeout_s: int) -> GuestRun:
+    """Starts QEMU and returns what the guest said, its end or not."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
+        )
+        console = done.stdout + done.stderr
+    except subprocess.TimeoutExpired as expired:
+        console = (expired.stdout or b"") + f"\n(no end after {timeout_s} s)\n".encode()
+    text = console.decode(errors="replace").replace("\r\n", "\n")
+    status = re.search(rf"^{EXIT_MARK}(\d+)$", text, re.MULTILINE)
+    return GuestRun(int(status.group(1)) if status else None, text)
