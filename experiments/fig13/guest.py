@@ -16,7 +16,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from tests.vm.guest import CgroupLayout, patched_kernel, run_in_guest  # noqa: E402
+from tests.vm.built import patched_image  # noqa: E402
+from tests.vm.guest import CgroupLayout, GuestKernel, run_in_guest  # noqa: E402
 
 TIMEOUT_S = 6 * 3600
 BEGIN, END = "RESULT-BEGIN", "RESULT-END"
@@ -29,8 +30,9 @@ def main() -> None:
         f"cd {REPOSITORY} && .venv/bin/python experiments/fig13/run.py --out /run/fig13 {' '.join(options)};"
         f" status=$?; echo {BEGIN}; tar -C /run/fig13 -cz . | base64; echo {END}; exit $status"
     )
+    kernel = GuestKernel("patched", patched_image(), ())
     with tempfile.TemporaryDirectory() as scratch:
-        run = run_in_guest(patched_kernel(), CgroupLayout.V2, command, Path(scratch), TIMEOUT_S)
+        run = run_in_guest(kernel, CgroupLayout.V2, command, Path(scratch), TIMEOUT_S)
     print(run.console.split(BEGIN)[0])
     found = re.search(rf"^{BEGIN}$(.*?)^{END}$", run.console, re.MULTILINE | re.DOTALL)
     if found is not None:

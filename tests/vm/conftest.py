@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, refuse
+from tests.conftest import refuse
 from tests.vm.boot import GuestRun
+from tests.vm.built import HostCannotError, patched_image
 from tests.vm.counted import Job, jobs_initramfs, parse, run_jobs
 from tests.vm.qemu import Qemu, QemuMissingError, counting_qemu
-
-HOST_CANNOT = 3
-"""Exit status of kvm-patches/build where a tool, the source or space is missing."""
 
 JOBS = (
     *("granularity", "shares", "late", "wakes", "states", "lifecycle", "permissions", "refusals"),
@@ -31,13 +28,12 @@ Boot = Callable[[Path, int, tuple[str, ...]], GuestRun]
 
 
 def build_kernel(*options: str) -> Path:
-    """What `kvm-patches/build guest` built or had in its cache."""
-    command = [str(REPOSITORY / "kvm-patches/build"), "guest", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == HOST_CANNOT:
-        refuse(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr[-CONSOLE_TAIL:]
-    return Path(done.stdout.splitlines()[-1])
+    """Our patched kernel for guests; where this host cannot build it, that is the test's answer."""
+    try:
+        return patched_image(*options)
+    except HostCannotError as cannot:
+        refuse(str(cannot))
+        raise
 
 
 @pytest.fixture(scope="session")

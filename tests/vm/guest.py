@@ -23,8 +23,6 @@ CACHE = Path("/var/cache/dasec-guest")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 MEMORY_MIB = 1536
 
-PATCHED_BUILD = Path(__file__).resolve().parents[2] / "kvm-patches/build"
-
 QEMU = "qemu-system-x86_64"
 TOOLS = (QEMU, "busybox", "cpio", "depmod", "modprobe", "apt-get", "dpkg")
 
@@ -104,12 +102,6 @@ def debian_kernel(meta_package: str) -> GuestKernel:
         _run(["depmod", "-b", str(tree), release])
         (tree / "complete").touch()
     return GuestKernel(release, tree / "boot" / f"vmlinuz-{release}", tuple(_modules(tree, release)))
-
-
-def patched_kernel() -> GuestKernel:
-    """Our patched kernel: taken from the cache of its build, or built now."""
-    image = Path(_run([str(PATCHED_BUILD), "guest"]).splitlines()[-1])
-    return GuestKernel(image.parent.name, image, ())
 
 
 def run_in_guest(
