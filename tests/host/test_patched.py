@@ -160,7 +160,8 @@ def test_of_three_hogs_on_a_core_one_runs_and_two_are_ready(stage: PatchedStage)
         seen = [stage.host.observe(roster(vcpus)).counters for _ in range(20)]
         states = [[counters[vcpu].state for vcpu in vcpus] for counters in seen]
         assert not any(ThreadState.IDLE in three for three in states)
-        assert sum(three.count(ThreadState.RUNNING) == 1 for three in states) > 10
+        assert any(three.count(ThreadState.RUNNING) == 1 for three in states)
+        assert sum(three.count(ThreadState.READY) for three in states) > len(states)
         waited = sum(seen[-1][vcpu].ready_ns - seen[0][vcpu].ready_ns for vcpu in vcpus)
         assert waited > 0
     finally:
