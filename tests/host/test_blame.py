@@ -23,7 +23,7 @@ TOLERANCE = 0.02
 ENOUGH_NS = 2_000_000
 """Below this a thread's share of the difference in time stamps is more than the tolerance."""
 
-LEAD_NS = 2_500_000_000
+LEAD_NS = 5_000_000_000
 """Between the start of the process and its load: all threads sleep when they are followed."""
 
 LOADS = {
@@ -55,7 +55,8 @@ class Run:
     @staticmethod
     def _under(monitor: BpfEdges, options: list[str]) -> tuple[dict[int, VcpuId], int]:
         """Runs the load, followed from when its threads exist, to its end."""
-        start = ["--start-at-ns", str(time.monotonic_ns() + LEAD_NS)]
+        start_ns = time.monotonic_ns() + LEAD_NS
+        start = ["--start-at-ns", str(start_ns)]
         command = [str(find_tool()), "service", "--seconds", "1.5", "--warmup", "0", "--seed", "7", *start]
         load = subprocess.Popen([*command, *options, *BACKGROUND], stdout=subprocess.PIPE, text=True)
         assert load.stdout is not None
@@ -67,6 +68,7 @@ class Run:
         monitor.follow(dict.fromkeys(ids.values(), 0))
         followed_ns = time.monotonic_ns()
         load.communicate()
+        assert followed_ns < start_ns, "the load began before it was followed: the machine is too busy"
         return ids, followed_ns
 
 
