@@ -50,7 +50,7 @@ class Run:
             recorder.close()
         self.threads = {tid: reading.threads[who] for tid, who in ids.items()}
         self.edges = {(one.tid, other.tid): edge.wakeups for (one, other), edge in reading.edges.items()}
-        self.lost = reading.lost
+        self.lost, self.missed = reading.lost, reading.missed
 
     @staticmethod
     def _under(monitor: BpfEdges, options: list[str]) -> tuple[dict[int, VcpuId], int]:
@@ -85,11 +85,13 @@ def test_what_the_monitor_counts_is_what_a_full_trace_shows(options: list[str]) 
     run = Run(options)
     threads, truth = run.threads, run.truth
     assert run.lost == 0
+    assert run.missed == truth.missed
     assert run.edges == truth.edges
     assert {tid: one.sibling for tid, one in threads.items() if one.sibling} == truth.sibling
     assert sum(truth.blame_ns.values()) > ENOUGH_NS, "the load blamed nobody, so the test shows nothing"
     agree({tid: one.blame_ns for tid, one in threads.items()}, truth.blame_ns)
     agree({tid: one.ready_ns for tid, one in threads.items()}, truth.ready_ns)
     agree({tid: one.run_ns for tid, one in threads.items()}, truth.run_ns)
+    agree({tid: one.sleep_ns for tid, one in threads.items()}, truth.sleep_ns)
     for tid, one in threads.items():
         assert one.preemptions == pytest.approx(truth.preemptions.get(tid, 0), abs=2)

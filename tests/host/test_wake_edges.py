@@ -98,6 +98,44 @@ def test_timers_are_no_edges_even_when_they_interrupt_a_sibling(
     assert reading.edges == {}
 
 
+def test_a_sleeper_is_charged_nothing_for_what_its_core_does_meanwhile(actors: list[Actor]) -> None:
+    monitor = BpfEdges(Level.FULL, slots=16, edges=16)
+    try:
+        core = max(os.sched_getaffinity(0))
+        sleeper, napper = target(actors, core), Actor(NAPPER, str(TIMES), core=core)
+        monitor.follow({sleeper.id: 0})
+        recorder = Recorder()
+        for actor in (planter((sleeper, 1), core=core), napper, planter((sleeper, 1), core=core)):
+            run(actors, actor)
+            sleeper.wait_until_asleep()
+        counted = monitor.read()
+        truth = evaluate(recorder.events(), {sleeper.pid})
+        recorder.close()
+    finally:
+        monitor.close()
+    activity = counted.threads[sleeper.id]
+    assert (activity.bursts, activity.dispatches - activity.preemptions) == (2, 2)
+    assert activity.preemptions == truth.preemptions[sleeper.pid]
+    assert activity.ready_ns == pytest.approx(truth.ready_ns[sleeper.pid], abs=1_000_000)
+    assert activity.sleep_ns >= TIMES * 2_000_000
+    assert counted.missed == truth.missed
+
+
+def test_who_has_done_nothing_since_the_last_reading_has_the_very_same_activity(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    one, other = target(actors), target(actors)
+    waker = planter((one, 3))
+    monitor.follow({one.id: 0, other.id: 0})
+    before = monitor.read()
+    run(actors, waker)
+    one.wait_until_asleep()
+    after = monitor.read()
+    assert after.threads[other.id] is before.threads[other.id]
+    assert wakeups(after.threads[one.id]) == (0, 3, 0)
+    assert wakeups(before.threads[one.id]) == (0, 0, 0)
+
+
 def test_who_is_followed_no_longer_is_not_counted_and_its_edges_are_gone(
     monitor: BpfEdges, actors: list[Actor]
 ) -> None:
