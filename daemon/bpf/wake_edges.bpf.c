@@ -116,8 +116,9 @@ struct {
 	__type(value, struct edge);
 } edges SEC(".maps");
 
-/* What could not be counted. */
-struct failures {
+/* What else user space wants to know at a glance. */
+struct totals {
+	__u64 far;    /* entries ever made in `edges`: while there is none, it need not be read */
 	__u64 lost;   /* wake-ups by siblings that found no room in `edges` */
 	__u64 missed; /* wake-ups and dispatches that a later event shows to have been */
 };
@@ -127,8 +128,8 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct failures);
-} failures SEC(".maps");
+	__type(value, struct totals);
+} totals SEC(".maps");
 
 #define IN_TIMER 1U
 #define IN_INTERRUPT 2U
@@ -272,16 +273,20 @@ static __always_inline void add_far(__u32 waker, __u32 wakee, __u64 blame_ns)
 	struct edge *edge = bpf_map_lookup_elem(&edges, &key);
 	struct edge first = { .wakeups = 1, .blame_ns = blame_ns };
 	__u32 zero = 0;
-	struct failures *failed;
+	struct totals *total;
 
 	if (edge) {
 		edge->wakeups++;
 		edge->blame_ns += blame_ns;
-	} else if (bpf_map_update_elem(&edges, &key, &first, BPF_NOEXIST)) {
-		failed = bpf_map_lookup_elem(&failures, &zero);
-		if (failed)
-			__sync_fetch_and_add(&failed->lost, 1);
+		return;
 	}
+	total = bpf_map_lookup_elem(&totals, &zero);
+	if (!total)
+		return;
+	if (bpf_map_update_elem(&edges, &key, &first, BPF_NOEXIST))
+		__sync_fetch_and_add(&total->lost, 1);
+	else
+		__sync_fetch_and_add(&total->far, 1);
 }
 
 static __always_inline void add_edge(__u32 waker, struct thread *wakee, __u64 blame_ns)
@@ -426,10 +431,10 @@ int BPF_PROG(waking_full, struct task_struct *task)
 static __always_inline void miss(void)
 {
 	__u32 zero = 0;
-	struct failures *failed = bpf_map_lookup_elem(&failures, &zero);
+	struct totals *total = bpf_map_lookup_elem(&totals, &zero);
 
-	if (failed)
-		__sync_fetch_and_add(&failed->missed, 1);
+	if (total)
+		__sync_fetch_and_add(&total->missed, 1);
 }
 
 /* The thread gets a core. One that was woken before it had left its core (`early`) never slept. */

@@ -72,7 +72,7 @@ class BpfEdges:
         self._forget = self._object.program("forget", self._order)
         rows = memoryview(self._object.view("threads", slots * ROW_BYTES))
         self._table = Table(rows, times=level is Level.FULL)
-        self._failures = memoryview(self._object.view("failures", 16)).cast("Q")
+        self._totals = memoryview(self._object.view("totals", 24)).cast("Q")
         self._edges = bpf.HashMap(self._object.map_descriptor("edges"), _KEY.size, _VALUE.size, edges)
         self._places: dict[VcpuId, _Place] = {}
         self._by_serial: dict[int, VcpuId] = {}
@@ -104,14 +104,14 @@ class BpfEdges:
         rested, resting = self._resting
         self._free.extend(rested)
         self._resting = (resting, [])
-        edges = self._near | dict(self._far_edges())
-        lost, missed = self._failures
+        far, lost, missed = self._totals
+        edges = self._near | dict(self._far_edges() if far else ())
         return Reading(dict(self._threads), edges, lost, missed)
 
     def close(self) -> None:
         """Detach and unload. Idempotent."""
         self._table.close()
-        self._failures.release()
+        self._totals.release()
         self._object.close()
 
     def _enter(self, who: VcpuId, workload: int) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .reading import Activity, Edge
 
-_NEAR = 6
-_ROW = struct.Struct(f"<II14QII{_NEAR}I{2 * _NEAR}QQ")
-"""struct thread (bpf/wake_edges.bpf.c)."""
+_TIMES = struct.Struct("<II14QII")
+_EDGES = struct.Struct("<6I12Q")
+"""The two parts of struct thread (bpf/wake_edges.bpf.c), which has one more word that nobody uses."""
 
-ROW_BYTES = _ROW.size
-_WAKERS, _EDGES = slice(18, 18 + _NEAR), 18 + _NEAR
+_NEAR = 6
+ROW_BYTES = _TIMES.size + _EDGES.size + 8
 _READY, _RUNNING = 2, 3
 _RUN, _WAIT, _CHAIN = 3, 4, 9
 """Places of the times in an Activity."""
+
+_TOTALS = len(Activity._fields)
 
 _COPIES = 4
 """A row is believed when two copies of it agree; after so many, the last is taken as it is."""
@@ -48,25 +51,20 @@ class Table:
         Most threads sleep through: their rows are the same byte for byte, and cost one comparison.
         """
         first = slot * ROW_BYTES
-        raw = copy[first : first + ROW_BYTES]
-        if raw == shown.raw and not shown.moves:
+        raw, known = copy[first : first + ROW_BYTES], shown.raw
+        if raw != known:
+            raw = shown.raw = self._settled(first, raw)
+        elif not shown.moves:
             return False
-        if raw != shown.raw:
-            raw = self._settled(first, raw)
-        row = _ROW.unpack(raw)
-        shown.raw = raw
-        numbers = list(row[3:15])
-        state, since_ns, in_chain = row[1], row[2], row[16]
+        _, state, since_ns, *numbers, in_chain, _ = _TIMES.unpack_from(raw)
         shown.moves = self._times and state in (_READY, _RUNNING)
         if shown.moves:
             passed_ns = max(0, now_ns - since_ns)
             numbers[_WAIT if state == _READY else _RUN] += passed_ns
             numbers[_CHAIN] += passed_ns if in_chain else 0
-        shown.activity = Activity(*numbers)
-        counts = zip(row[_EDGES::2], row[_EDGES + 1 :: 2], strict=False)
-        shown.wakers = tuple(
-            (serial, Edge(*count)) for serial, count in zip(row[_WAKERS], counts, strict=False) if serial
-        )
+        shown.activity = Activity._make(numbers[:_TOTALS])
+        if raw[_TIMES.size :] != known[_TIMES.size :]:
+            shown.wakers = tuple(_edges(raw))
         return True
 
     def _settled(self, first: int, raw: bytes) -> bytes:
@@ -80,3 +78,12 @@ class Table:
     def close(self) -> None:
         """Let go of the memory."""
         self._memory.release()
+
+
+def _edges(raw: bytes) -> Iterator[tuple[int, Edge]]:
+    row = _EDGES.unpack_from(raw, _TIMES.size)
+    for at in range(_NEAR):
+        if row[at] == 0:
+            return
+        first = _NEAR + 2 * at
+        yield row[at], Edge(row[first], row[first + 1])
