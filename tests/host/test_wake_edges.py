@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from dasec.edges import monitor as monitor_module
 from dasec.edges.monitor import BpfEdges, open_edges
 from dasec.edges.reading import NOTHING, Activity, between
 from dasec.model import Level, VcpuId
@@ -119,6 +120,26 @@ def test_a_sleeper_is_charged_nothing_for_what_its_core_does_meanwhile(actors: l
     assert activity.ready_ns == pytest.approx(truth.ready_ns[sleeper.pid], abs=1_000_000)
     assert activity.sleep_ns >= TIMES * 2_000_000
     assert counted.missed == truth.missed
+
+
+def test_a_sleep_whose_end_was_not_seen_is_sleep_and_blames_nobody(
+    actors: list[Actor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(monitor_module._PROGRAMS, Level.FULL, ("switching",))
+    monitor = BpfEdges(Level.FULL, slots=16, edges=16)
+    try:
+        sleeper = target(actors)
+        monitor.follow({sleeper.id: 0})
+        run(actors, planter((sleeper, TIMES)))
+        sleeper.wait_until_asleep()
+        reading = monitor.read()
+    finally:
+        monitor.close()
+    activity = reading.threads[sleeper.id]
+    assert reading.missed == activity.bursts == TIMES
+    assert activity.sleep_ns > TIMES * 100_000
+    assert (activity.blame_ns, reading.edges) == (0, {})
+    assert activity.chain_ns == 0
 
 
 def test_who_has_done_nothing_since_the_last_reading_has_the_very_same_activity(
