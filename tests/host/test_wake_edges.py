@@ -117,7 +117,6 @@ def test_a_sleeper_is_charged_nothing_for_what_its_core_does_meanwhile(actors: l
     activity = counted.threads[sleeper.id]
     assert (activity.bursts, activity.dispatches - activity.preemptions) == (2, 2)
     assert activity.preemptions == truth.preemptions[sleeper.pid]
-    assert activity.ready_ns == pytest.approx(truth.ready_ns[sleeper.pid], abs=1_000_000)
     assert activity.sleep_ns >= TIMES * 2_000_000
     assert counted.missed == truth.missed
 
