@@ -99,6 +99,7 @@ extern void bpf_rcu_read_unlock(void) __ksym;
 
 #define TASK_RUNNING 0x0000
 #define TASK_WAKING 0x0200
+#define TASK_NEW 0x0800
 
 /* What /proc/PID/stat counts a start time in (USER_HZ = 100, part of the ABI). */
 #define NS_PER_CLOCK_TICK 10000000ULL

@@ -116,14 +116,20 @@ struct {
 	__type(value, struct edge);
 } edges SEC(".maps");
 
-/* Wake-ups by siblings that found no room in `edges`. */
+/* What else user space wants to know at a glance. */
+struct totals {
+	__u64 far;    /* entries ever made in `edges`: while there is none, it need not be read */
+	__u64 lost;   /* wake-ups by siblings that found no room in `edges` */
+	__u64 missed; /* wake-ups and dispatches that a later event shows to have been */
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
-} lost SEC(".maps");
+	__type(value, struct totals);
+} totals SEC(".maps");
 
 #define IN_TIMER 1U
 #define IN_INTERRUPT 2U
@@ -218,12 +224,15 @@ static __always_inline struct thread *thread_of(const struct followed *followed)
 	return bpf_map_lookup_elem(&threads, &slot);
 }
 
-/* Who runs on this core: from the core's own note if it still holds, which saves a look-up. */
+/*
+ * Who runs on this core: from the core's own note if it still holds, which saves a look-up. No note is pid 0, and
+ * so is the idle task.
+ */
 static __always_inline struct followed *follow_of_running(struct core *core, struct task_struct *task)
 {
 	struct thread *thread;
 
-	if (core->pid == task->pid) {
+	if (core->pid && core->pid == task->pid) {
 		thread = thread_of(&core->followed);
 		if (thread && thread->serial == core->followed.serial)
 			return &core->followed;
@@ -264,16 +273,20 @@ static __always_inline void add_far(__u32 waker, __u32 wakee, __u64 blame_ns)
 	struct edge *edge = bpf_map_lookup_elem(&edges, &key);
 	struct edge first = { .wakeups = 1, .blame_ns = blame_ns };
 	__u32 zero = 0;
-	__u64 *failed;
+	struct totals *total;
 
 	if (edge) {
 		edge->wakeups++;
 		edge->blame_ns += blame_ns;
-	} else if (bpf_map_update_elem(&edges, &key, &first, BPF_NOEXIST)) {
-		failed = bpf_map_lookup_elem(&lost, &zero);
-		if (failed)
-			__sync_fetch_and_add(failed, 1);
+		return;
 	}
+	total = bpf_map_lookup_elem(&totals, &zero);
+	if (!total)
+		return;
+	if (bpf_map_update_elem(&edges, &key, &first, BPF_NOEXIST))
+		__sync_fetch_and_add(&total->lost, 1);
+	else
+		__sync_fetch_and_add(&total->far, 1);
 }
 
 static __always_inline void add_edge(__u32 waker, struct thread *wakee, __u64 blame_ns)
@@ -386,14 +399,11 @@ int BPF_PROG(waking_full, struct task_struct *task)
 		return 0;
 	class = class_of(wakee, &waker);
 	count(thread, class);
-	if (thread->state == UNKNOWN) {
-		thread->since_ns = bpf_ktime_get_ns();
-		thread->state = READY;
-		end_sleep(thread, class);
-	} else if (thread->state == ASLEEP) {
+	if (thread->state == UNKNOWN || thread->state == ASLEEP) {
 		now_ns = bpf_ktime_get_ns();
-		slept_since_ns = thread->since_ns;
-		thread->sleep_ns += now_ns - slept_since_ns;
+		if (thread->state == ASLEEP)
+			slept_since_ns = thread->since_ns;
+		thread->sleep_ns += now_ns - thread->since_ns;
 		thread->since_ns = now_ns;
 		thread->state = READY;
 		end_sleep(thread, class);
@@ -414,7 +424,20 @@ int BPF_PROG(waking_full, struct task_struct *task)
 	return 0;
 }
 
-/* The thread gets a core. One that we believe asleep was woken before it had left its core: it never slept. */
+/*
+ * What came before this event was not seen. (A kernel may run no program of ours while certain threads are current,
+ * whatever interrupts them or follows them on their core: docs/measurements.md.)
+ */
+static __always_inline void miss(void)
+{
+	__u32 zero = 0;
+	struct totals *total = bpf_map_lookup_elem(&totals, &zero);
+
+	if (total)
+		__sync_fetch_and_add(&total->missed, 1);
+}
+
+/* The thread gets a core. One that was woken before it had left its core (`early`) never slept. */
 static __always_inline void dispatch(const struct followed *followed, __u64 now_ns)
 {
 	struct thread *thread = thread_of(followed);
@@ -422,9 +445,14 @@ static __always_inline void dispatch(const struct followed *followed, __u64 now_
 
 	if (!thread)
 		return;
-	if (thread->state == ASLEEP && thread->early)
-		end_sleep(thread, thread->early - 1);
-	if (thread->state == READY || thread->state == ASLEEP) {
+	if (thread->state == ASLEEP && !thread->early) {
+		/* Woken unseen, nobody knows when: who is not known to have been ready is no victim. */
+		miss();
+		thread->sleep_ns += now_ns - thread->since_ns;
+		end_sleep(thread, TIMER);
+	} else if (thread->state == READY || thread->state == ASLEEP) {
+		if (thread->state == ASLEEP)
+			end_sleep(thread, thread->early - 1);
 		ready_ns = now_ns - thread->since_ns;
 		thread->ready_ns += ready_ns;
 		spend(thread, ready_ns);
@@ -448,6 +476,8 @@ static __always_inline void displace(const struct followed *followed, struct tas
 	if (thread->state == RUNNING) {
 		thread->run_ns += now_ns - thread->since_ns;
 		spend(thread, now_ns - thread->since_ns);
+	} else if (thread->state != UNKNOWN) {
+		miss(); /* it got its core unseen, nobody knows when: that time counts as nothing */
 	}
 	if (sleeps)
 		thread->bursts++;
@@ -500,12 +530,20 @@ static __always_inline struct task_struct *find(const struct order *order)
 	return task;
 }
 
-/* What the thread is doing, unless it is just changing. */
+/*
+ * What the thread is doing, unless it is just changing. One in a sleeping state may still be queued: preempted on its
+ * way to sleep, or with its dequeue delayed. If a wake-up is the next that is seen of it, it has slept, but nobody
+ * is blamed for that sleep.
+ */
 static __always_inline enum state present(const struct task_struct *task)
 {
+	__u32 state = task->__state;
+
 	if (task->on_cpu)
-		return task->__state == TASK_RUNNING ? RUNNING : UNKNOWN;
-	return task->__state == TASK_RUNNING ? READY : ASLEEP;
+		return state == TASK_RUNNING ? RUNNING : UNKNOWN;
+	if (state == TASK_RUNNING)
+		return READY;
+	return state == TASK_WAKING || state == TASK_NEW || task->on_rq ? UNKNOWN : ASLEEP;
 }
 
 /* Follow a thread from now on. 0: it is followed. */

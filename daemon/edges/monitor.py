@@ -11,12 +11,13 @@ import ctypes
 import itertools
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ..linux import bpf
 from ..model import Level, VcpuId
 from .reading import Activity, Edge, NoEdges, Pair, Reading, WakeEdges
+from .rows import ROW_BYTES, Shown, Table
 
 SLOTS = 4096
 EDGES = 16_384
@@ -28,17 +29,8 @@ _BRACKETS = tuple(f"{name}_{end}" for name in INTERRUPTS for end in ("ends", "be
 
 _PROGRAMS = {Level.EDGES: ("waking_edges",), Level.FULL: ("switching", "waking_full")}
 
-_NEAR = 6
-_ROW = struct.Struct(f"<II14QII{_NEAR}I{2 * _NEAR}QQ")
-_WAKERS, _EDGES = slice(18, 18 + _NEAR), 18 + _NEAR
 _KEY = struct.Struct("<II")
 _VALUE = struct.Struct("<QQ")
-_ASLEEP, _READY, _RUNNING = 1, 2, 3
-_RUN, _WAIT, _SLEEP, _CHAIN = 3, 4, 5, 9
-"""Places of the times in an Activity."""
-
-_COPIES = 4
-"""A row is believed when two copies of it agree; after so many, the last is taken as it is."""
 
 
 class _Order(ctypes.Structure):
@@ -51,10 +43,12 @@ class _Order(ctypes.Structure):
     )
 
 
-class _Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Place:
     slot: int
     serial: int
     workload: int
+    shown: Shown = field(default_factory=Shown)
 
 
 class BpfEdges:
@@ -76,8 +70,9 @@ class BpfEdges:
         self._order = _Order()
         self._follow = self._object.program("follow", self._order)
         self._forget = self._object.program("forget", self._order)
-        self._rows = memoryview(self._object.view("threads", slots * _ROW.size))
-        self._lost = memoryview(self._object.view("lost", 8)).cast("Q")
+        rows = memoryview(self._object.view("threads", slots * ROW_BYTES))
+        self._table = Table(rows, times=level is Level.FULL)
+        self._totals = memoryview(self._object.view("totals", 24)).cast("Q")
         self._edges = bpf.HashMap(self._object.map_descriptor("edges"), _KEY.size, _VALUE.size, edges)
         self._places: dict[VcpuId, _Place] = {}
         self._by_serial: dict[int, VcpuId] = {}
@@ -85,33 +80,38 @@ class BpfEdges:
         self._resting: tuple[list[int], list[int]] = ([], [])
         self._serials = itertools.count(1)
         self._used = 0
+        self._threads: dict[VcpuId, Activity] = {}
+        self._near: dict[Pair, Edge] = {}
 
     def follow(self, workload_of: Mapping[VcpuId, int]) -> None:
         """Follow these threads and no others; one that ended or finds no slot is left out."""
-        for who, place in list(self._places.items()):
-            if workload_of.get(who) != place.workload:
-                self._leave(who, place)
+        gone = {who for who, place in self._places.items() if workload_of.get(who) != place.workload}
+        for who in gone:
+            self._leave(who, self._places[who])
+        if gone:
+            self._near = {pair: edge for pair, edge in self._near.items() if gone.isdisjoint(pair)}
         for who, workload in workload_of.items():
             if who not in self._places and self._free:
                 self._enter(who, workload)
 
     def read(self) -> Reading:
-        """The totals now."""
-        rows = self._copy()
-        totals = _up_to(time.monotonic_ns()) if self.level is Level.FULL else _as_counted
-        threads = {who: totals(rows[place.slot]) for who, place in self._places.items()}
+        """The totals now. Who has done nothing since the last reading has the very Activity it had there."""
+        copy, now_ns = self._table.copy(self._used), time.monotonic_ns()
+        for who, place in self._places.items():
+            if self._table.update(place.shown, copy, place.slot, now_ns):
+                self._threads[who] = place.shown.activity
+                self._near.update(self._near_edges(who, place.shown))
         rested, resting = self._resting
         self._free.extend(rested)
         self._resting = (resting, [])
-        edges = dict(self._far_edges())
-        for who, place in self._places.items():
-            edges.update(self._near_edges(who, rows[place.slot]))
-        return Reading(threads, edges, self._lost[0])
+        far, lost, missed = self._totals
+        edges = self._near | dict(self._far_edges() if far else ())
+        return Reading(dict(self._threads), edges, lost, missed)
 
     def close(self) -> None:
         """Detach and unload. Idempotent."""
-        self._rows.release()
-        self._lost.release()
+        self._table.close()
+        self._totals.release()
         self._object.close()
 
     def _enter(self, who: VcpuId, workload: int) -> None:
@@ -120,40 +120,27 @@ class BpfEdges:
         if self._follow.run() == 0:
             self._free.pop()
             self._places[who] = place
+            self._threads[who] = place.shown.activity
             self._by_serial[place.serial] = who
             self._used = max(self._used, place.slot + 1)
 
     def _leave(self, who: VcpuId, place: _Place) -> None:
         self._give_order(who, place)
         self._forget.run()
-        del self._places[who], self._by_serial[place.serial]
+        del self._places[who], self._threads[who], self._by_serial[place.serial]
         self._resting[1].append(place.slot)
 
     def _give_order(self, who: VcpuId, place: _Place) -> None:
         order = self._order
-        order.slot, order.serial, order.workload = place
+        order.slot, order.serial, order.workload = place.slot, place.serial, place.workload
         order.tid, order.start_ticks = who.tid, who.start_ticks
 
-    def _copy(self) -> list[tuple[int, ...]]:
-        """All used rows, each as it was at one instant."""
-        size = self._used * _ROW.size
-        before = bytes(self._rows[:size])
-        for _ in range(_COPIES):
-            after = bytes(self._rows[:size])
-            if after == before:
-                break
-            before = after
-        return list(_ROW.iter_unpack(before))
-
-    def _near_edges(self, wakee: VcpuId, row: tuple[int, ...]) -> Iterator[tuple[Pair, Edge]]:
+    def _near_edges(self, wakee: VcpuId, shown: Shown) -> Iterator[tuple[Pair, Edge]]:
         """The edges that lie beside their wakee."""
-        for at, serial in enumerate(row[_WAKERS]):
-            if serial == 0:
-                return
+        for serial, edge in shown.wakers:
             waker = self._by_serial.get(serial)
             if waker is not None:
-                first = _EDGES + 2 * at
-                yield (waker, wakee), Edge(row[first], row[first + 1])
+                yield (waker, wakee), edge
 
     def _far_edges(self) -> Iterator[tuple[Pair, Edge]]:
         """The edges that found no room there. Those of threads that are not followed any more are dropped."""
@@ -164,27 +151,6 @@ class BpfEdges:
                 self._edges.drop(_KEY.pack(*key))
             else:
                 yield (waker, wakee), Edge(*value)
-
-
-def _as_counted(row: tuple[int, ...]) -> Activity:
-    return Activity(*row[3:15])
-
-
-def _up_to(now_ns: int) -> Callable[[tuple[int, ...]], Activity]:
-    """The totals of a row, with what has passed since its last event."""
-
-    def totals(row: tuple[int, ...]) -> Activity:
-        state, since_ns, in_chain = row[1], row[2], row[16]
-        numbers = list(row[3:15])
-        passed_ns = max(0, now_ns - since_ns)
-        if state == _ASLEEP:
-            numbers[_SLEEP] += passed_ns
-        elif state in (_READY, _RUNNING):
-            numbers[_WAIT if state == _READY else _RUN] += passed_ns
-            numbers[_CHAIN] += passed_ns if in_chain else 0
-        return Activity(*numbers)
-
-    return totals
 
 
 def open_edges(level: Level, slots: int = SLOTS, edges: int = EDGES) -> WakeEdges:

@@ -17,10 +17,10 @@ class Activity(NamedTuple):
     """One thread's running totals since it is followed.
 
     `sibling`, `external` and `timer` count its wake-ups by who made them; a burst ends when the thread
-    goes to sleep; `preemptions` are switches that it did not ask for; `chain_ns` is the run and ready time of
-    its episodes (from a wake-up to the next sleep) that somebody else started or that woke a sibling.
-    `blame_cut` counts blames that are too low, because the sibling slept through more of this
-    thread's ready times than are kept.
+    goes to sleep; `sleep_ns` is of sleeps that have ended; `preemptions` are switches that it did not ask
+    for; `chain_ns` is the run and ready time of its episodes (from a wake-up to the next sleep) that
+    somebody else started or that woke a sibling. `blame_cut` counts blames that are too low, because
+    the sibling slept through more of this thread's ready times than are kept.
     """
 
     sibling: int = 0
@@ -53,14 +53,17 @@ class Reading:
     """Running totals of all followed threads and of the edges between them.
 
     `lost`: wake-ups by siblings that found no room among the edges; they are in the wakee's Activity.
+    `missed` (level full): wake-ups and dispatches that were not seen, but must have been, by what came
+    next. The time until then is sleep in the first case, nothing in the second, and blames nobody.
     """
 
     threads: Mapping[VcpuId, Activity]
     edges: Mapping[Pair, Edge]
     lost: int
+    missed: int
 
 
-NOTHING = Reading({}, {}, 0)
+NOTHING = Reading({}, {}, lost=0, missed=0)
 
 
 class WakeEdges(Protocol):
@@ -117,7 +120,7 @@ def between(before: Reading, after: Reading) -> Reading:
         for pair, now in after.edges.items()
         if before.edges.get(pair) != now
     }
-    return Reading(threads, edges, _grown(before.lost, after.lost))
+    return Reading(threads, edges, _grown(before.lost, after.lost), _grown(before.missed, after.missed))
 
 
 def _grown(before: int, after: int) -> int:

@@ -1,31 +1,48 @@
 """Processes that wake each other a known number of times; each is one thread.
 
 A planter waits until its target sleeps before it writes, so each write is one wake-up, no more and no less.
+State S proves no sleep: a thread shows it from before it looks for the last time whether it must sleep
+at all, and a write that comes in between wakes nobody.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
+import time
 
 from dasec.linux import procfs
 from dasec.model import VcpuId
 
-PRELUDE = """
-import os, sys, time
-def asleep(pid):
+
+def asleep(pid: int) -> bool:
+    """Whether it has left its core, in a system call, after all that has woken it until now.
+
+    For `syscall` the kernel waits until whoever shows a sleeping state is off its run queue
+    (task_current_syscall). A thread on its way out of sleep, TASK_WAKING, passes there, but not as S.
+    """
     with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b") ")[2][:1] == b"S"
+        if file.read().rpartition(b") ")[2][:1] != b"S":
+            return False
+    with open(f"/proc/{pid}/syscall", "rb") as file:
+        return file.read(1).isdigit()
+
+
+PRELUDE = (
+    "import os, sys, time\n"
+    + inspect.getsource(asleep)
+    + """
 def plant(pid, fd, times):
     for _ in range(times):
         while not asleep(pid):
             time.sleep(0.0005)
         os.write(fd, b"x" * 8)
-        time.sleep(0.0005)
 ready, go = int(sys.argv[1]), int(sys.argv[2])
 os.write(ready, b"r")
 """
+)
 TARGET = "while True: os.read(go, 8)"
 PLANTER = (
     "os.read(go, 1)\nfor job in sys.argv[3:]:\n    plant(*map(int, job.split(',')))\n"
@@ -65,8 +82,8 @@ class Actor:
 
     def wait_until_asleep(self) -> None:
         """Until it sleeps in its read."""
-        while procfs.read_stat(self.pid, self.pid).state != "S":
-            os.sched_yield()
+        while not asleep(self.pid):
+            time.sleep(0.0005)
 
     def end(self) -> None:
         """Kill it."""

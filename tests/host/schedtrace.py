@@ -71,7 +71,9 @@ class Truth:
     blame_ns: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     run_ns: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     ready_ns: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    sleep_ns: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     preemptions: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    missed: int = 0
 
 
 class Spell(NamedTuple):
@@ -87,12 +89,13 @@ class History:
     def __init__(self) -> None:
         self.state = ""
         self.since_ns = 0
+        self.woken_early = False
         self.ready: list[Spell] = []
 
     def enter(self, state: str, ns: int, not_before_ns: int) -> Spell:
         """Into a new state; the stretch that ended, as far as it counts."""
         spell = Spell(max(self.since_ns, not_before_ns), ns)
-        if self.state == "ready":
+        if self.state == "ready" and state == "running":  # else it got a core unseen
             self.ready.append(spell)
         self.state, self.since_ns = state, ns
         return spell
@@ -124,19 +127,29 @@ def _switch(truth: Truth, histories: dict[int, History], event: Event) -> None:
         spell = leaves.enter("asleep" if event.sleeps else "ready", event.ns, truth.since_ns)
         if was == "running":
             truth.run_ns[event.running] += spell.to_ns - spell.from_ns
+        elif was:
+            truth.missed += 1
         truth.preemptions[event.running] += not event.sleeps
     if comes is not None:
-        if comes.state == "asleep":  # woken before it had left its core: it was ready all the time
+        if comes.state == "asleep" and comes.woken_early:  # it never slept: it was ready all the time
             comes.state = "ready"
         was = comes.state
         spell = comes.enter("running", event.ns, truth.since_ns)
+        comes.woken_early = False
         if was == "ready":
             truth.ready_ns[event.other] += spell.to_ns - spell.from_ns
+        elif was == "asleep":
+            truth.sleep_ns[event.other] += spell.to_ns - spell.from_ns
+            truth.missed += 1
 
 
 def _wake(truth: Truth, histories: dict[int, History], event: Event, context: list[int]) -> None:
     wakee = histories[event.other]
     slept = wakee.enter("ready", event.ns, truth.since_ns) if wakee.state == "asleep" else None
+    if slept is None:
+        wakee.woken_early = True
+    else:
+        truth.sleep_ns[event.other] += slept.to_ns - slept.from_ns
     if LOCAL_TIMER in context:
         truth.timer[event.other] += 1
     elif context or event.running not in histories or event.running == event.other:

@@ -23,7 +23,7 @@ TOLERANCE = 0.02
 ENOUGH_NS = 2_000_000
 """Below this a thread's share of the difference in time stamps is more than the tolerance."""
 
-LEAD_NS = 2_500_000_000
+LEAD_NS = 5_000_000_000
 """Between the start of the process and its load: all threads sleep when they are followed."""
 
 LOADS = {
@@ -50,12 +50,13 @@ class Run:
             recorder.close()
         self.threads = {tid: reading.threads[who] for tid, who in ids.items()}
         self.edges = {(one.tid, other.tid): edge.wakeups for (one, other), edge in reading.edges.items()}
-        self.lost = reading.lost
+        self.lost, self.missed = reading.lost, reading.missed
 
     @staticmethod
     def _under(monitor: BpfEdges, options: list[str]) -> tuple[dict[int, VcpuId], int]:
         """Runs the load, followed from when its threads exist, to its end."""
-        start = ["--start-at-ns", str(time.monotonic_ns() + LEAD_NS)]
+        start_ns = time.monotonic_ns() + LEAD_NS
+        start = ["--start-at-ns", str(start_ns)]
         command = [str(find_tool()), "service", "--seconds", "1.5", "--warmup", "0", "--seed", "7", *start]
         load = subprocess.Popen([*command, *options, *BACKGROUND], stdout=subprocess.PIPE, text=True)
         assert load.stdout is not None
@@ -67,6 +68,7 @@ class Run:
         monitor.follow(dict.fromkeys(ids.values(), 0))
         followed_ns = time.monotonic_ns()
         load.communicate()
+        assert followed_ns < start_ns, "the load began before it was followed: the machine is too busy"
         return ids, followed_ns
 
 
@@ -83,11 +85,13 @@ def test_what_the_monitor_counts_is_what_a_full_trace_shows(options: list[str]) 
     run = Run(options)
     threads, truth = run.threads, run.truth
     assert run.lost == 0
+    assert run.missed == truth.missed
     assert run.edges == truth.edges
     assert {tid: one.sibling for tid, one in threads.items() if one.sibling} == truth.sibling
     assert sum(truth.blame_ns.values()) > ENOUGH_NS, "the load blamed nobody, so the test shows nothing"
     agree({tid: one.blame_ns for tid, one in threads.items()}, truth.blame_ns)
     agree({tid: one.ready_ns for tid, one in threads.items()}, truth.ready_ns)
     agree({tid: one.run_ns for tid, one in threads.items()}, truth.run_ns)
+    agree({tid: one.sleep_ns for tid, one in threads.items()}, truth.sleep_ns)
     for tid, one in threads.items():
         assert one.preemptions == pytest.approx(truth.preemptions.get(tid, 0), abs=2)

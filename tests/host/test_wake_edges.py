@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from dasec.edges import monitor as monitor_module
 from dasec.edges.monitor import BpfEdges, open_edges
 from dasec.edges.reading import NOTHING, Activity, between
 from dasec.model import Level, VcpuId
@@ -96,6 +97,63 @@ def test_timers_are_no_edges_even_when_they_interrupt_a_sibling(
     assert TIMES / 2 < truth.timer[napper.pid] <= TIMES
     assert wakeups(reading.threads[napper.id]) == (0, 1, truth.timer[napper.pid])
     assert reading.edges == {}
+
+
+def test_a_sleeper_is_charged_nothing_for_what_its_core_does_meanwhile(actors: list[Actor]) -> None:
+    monitor = BpfEdges(Level.FULL, slots=16, edges=16)
+    try:
+        core = max(os.sched_getaffinity(0))
+        sleeper, napper = target(actors, core), Actor(NAPPER, str(TIMES), core=core)
+        monitor.follow({sleeper.id: 0})
+        recorder = Recorder()
+        for actor in (planter((sleeper, 1), core=core), napper, planter((sleeper, 1), core=core)):
+            run(actors, actor)
+            sleeper.wait_until_asleep()
+        counted = monitor.read()
+        truth = evaluate(recorder.events(), {sleeper.pid})
+        recorder.close()
+    finally:
+        monitor.close()
+    activity = counted.threads[sleeper.id]
+    assert (activity.bursts, activity.dispatches - activity.preemptions) == (2, 2)
+    assert activity.preemptions == truth.preemptions[sleeper.pid]
+    assert activity.sleep_ns >= TIMES * 2_000_000
+    assert counted.missed == truth.missed
+
+
+def test_a_sleep_whose_end_was_not_seen_is_sleep_and_blames_nobody(
+    actors: list[Actor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(monitor_module._PROGRAMS, Level.FULL, ("switching",))
+    monitor = BpfEdges(Level.FULL, slots=16, edges=16)
+    try:
+        sleeper = target(actors)
+        monitor.follow({sleeper.id: 0})
+        run(actors, planter((sleeper, TIMES)))
+        sleeper.wait_until_asleep()
+        reading = monitor.read()
+    finally:
+        monitor.close()
+    activity = reading.threads[sleeper.id]
+    assert reading.missed == activity.bursts == TIMES
+    assert activity.sleep_ns > TIMES * 100_000
+    assert (activity.blame_ns, reading.edges) == (0, {})
+    assert activity.chain_ns == 0
+
+
+def test_who_has_done_nothing_since_the_last_reading_has_the_very_same_activity(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    one, other = target(actors), target(actors)
+    waker = planter((one, 3))
+    monitor.follow({one.id: 0, other.id: 0})
+    before = monitor.read()
+    run(actors, waker)
+    one.wait_until_asleep()
+    after = monitor.read()
+    assert after.threads[other.id] is before.threads[other.id]
+    assert wakeups(after.threads[one.id]) == (0, 3, 0)
+    assert wakeups(before.threads[one.id]) == (0, 0, 0)
 
 
 def test_who_is_followed_no_longer_is_not_counted_and_its_edges_are_gone(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -46,25 +45,31 @@ class Wakers:
         if self._edges.level is Level.NONE:
             return
         reading = self._edges.read()
-        wakers: dict[VcpuId, list[tuple[VcpuId, int]]] = defaultdict(list)
-        for (waker, wakee), edge in reading.edges.items():
-            wakers[wakee].append((waker, edge.wakeups))
         shown: dict[VcpuId, _Shown] = {}
+        changed: dict[VcpuId, list[tuple[VcpuId, int]]] = {}
         for who, activity in reading.threads.items():
             plain = counters.get(who)
             if plain is None:
                 continue
-            woken = activity.sibling + activity.external + activity.timer
-            news = (woken, activity.chain_ns)
             known = self._shown.get(who)
-            if known is None or known.plain is not plain or known.news != news:
-                full = self._full(plain, activity, woken, tuple(sorted(wakers[who])))
-                known = _Shown(plain, news, full)
-            shown[who] = known
-            counters[who] = known.full
+            if known is None or known.plain is not plain or known.news != _news(activity):
+                changed[who] = []
+            else:
+                shown[who] = known
+                counters[who] = known.full
+        if changed:
+            for (waker, wakee), edge in reading.edges.items():
+                if wakee in changed:
+                    changed[wakee].append((waker, edge.wakeups))
+        for who, wakers in changed.items():
+            plain, activity = counters[who], reading.threads[who]
+            full = self._full(plain, activity, tuple(sorted(wakers)))
+            shown[who] = _Shown(plain, _news(activity), full)
+            counters[who] = full
         self._shown = shown
 
-    def _full(self, plain: Counters, activity: Activity, woken: int, wakers: Totals) -> Counters:
+    def _full(self, plain: Counters, activity: Activity, wakers: Totals) -> Counters:
+        woken, chain_ns = _news(activity)
         if self._edges.level is Level.EDGES:
             return plain._replace(wakers=wakers, wakeups=woken, external_wakeups=activity.external)
         return plain._replace(
@@ -72,5 +77,10 @@ class Wakers:
             wakers=wakers,
             wakeups=woken,
             external_wakeups=activity.external,
-            chain_ns=activity.chain_ns,
+            chain_ns=chain_ns,
         )
+
+
+def _news(activity: Activity) -> tuple[int, int]:
+    """What tells whether a thread did anything: how often it was woken, and its time in chains."""
+    return activity.sibling + activity.external + activity.timer, activity.chain_ns
