@@ -26,7 +26,7 @@ PYTEST = (
 )
 CONTRACT = "tests/contract"
 GROUPS = "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py tests/host/test_probe.py"
-BPF = "tests/host/test_thread_counters.py tests/host/test_wake_edges.py"
+BPF = "tests/host/test_thread_counters.py"
 END_TO_END = "tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace"
 
 
