@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -149,13 +148,16 @@ def test_what_a_killed_daemon_leaves_is_put_back(tmp_path: Path, busy: int, keep
 
 def test_of_three_hogs_on_a_core_one_runs_and_two_are_ready(stage: PatchedStage) -> None:
     """Mostly: the three are read one after the other, and something else may have the core."""
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    spin = "print(flush=True)\nwhile True: pass"
+    hogs = [subprocess.Popen([sys.executable, "-S", "-c", spin], stdout=subprocess.PIPE) for _ in range(3)]
     try:
         last = max(os.sched_getaffinity(0))
         for hog in hogs:
             os.sched_setaffinity(hog.pid, {last})
         os.sched_setaffinity(0, os.sched_getaffinity(0) - {last})
-        time.sleep(1.0)
+        for hog in hogs:
+            assert hog.stdout is not None
+            hog.stdout.readline()  # its program is loaded: from now on it never sleeps
         vcpus = [identity(hog.pid) for hog in hogs]
         seen = [stage.host.observe(roster(vcpus)).counters for _ in range(20)]
         states = [[counters[vcpu].state for vcpu in vcpus] for counters in seen]
