@@ -103,25 +103,3 @@ class NoEdges:
 
     def close(self) -> None:
         """There is nothing to stop."""
-
-
-def between(before: Reading, after: Reading) -> Reading:
-    """What happened between two readings. A thread that was not there before counts from 0.
-
-    A total that seems to go back was read while it changed; the next reading has the rest.
-    """
-    nobody, never = Activity(), Edge(0, 0)
-    threads = {
-        who: Activity(*map(_grown, before.threads.get(who, nobody), now))
-        for who, now in after.threads.items()
-    }
-    edges = {
-        pair: Edge(*map(_grown, before.edges.get(pair, never), now))
-        for pair, now in after.edges.items()
-        if before.edges.get(pair) != now
-    }
-    return Reading(threads, edges, _grown(before.lost, after.lost), _grown(before.missed, after.missed))
-
-
-def _grown(before: int, after: int) -> int:
-    return max(0, after - before)

@@ -1,7 +1,7 @@
 """The counters of all managed threads in one system call: the BPF object thread_counters.
 
-A row comes out for every thread that ran or waited since the last time, is awake, or has ended;
-a thread that slept through costs nothing here.
+A row comes out for every thread that ran or waited since the last time, is awake, has ended, or whose
+knobs somebody has written; a thread that slept through costs nothing here.
 """
 
 from __future__ import annotations

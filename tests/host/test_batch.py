@@ -11,6 +11,7 @@ import pytest
 
 from dasec.hosts.mainline.sample import SLEEPERS_READ_BACK
 from dasec.linux.bpf import BpfUnavailable
+from dasec.linux.knob import KnobRef, NativeKnob, write
 from dasec.linux.threadcounters import ThreadCounters
 from dasec.model import Change, Core, Knob
 from tests.conftest import refuse
@@ -51,6 +52,20 @@ def test_a_mask_that_we_do_not_hold_is_seen_to_change_at_the_next_look(stage: Ma
     stage.meddle(everybody[1], Knob.AFFINITY, frozenset({Core(1)}))
     (workload,) = stage.host.observe(roster(everybody)).workloads
     assert workload.vcpus[1].allowed == {Core(1)}
+
+
+def test_a_move_out_of_our_group_is_seen_at_the_next_look_after_a_weight_write_too(
+    stage: MainlineStage,
+) -> None:
+    everybody = [stage.spawn() for _ in range(5)]
+    for weight in (1126, 1300):
+        stage.host.observe(roster(everybody))
+        stage.host.apply([Change(vcpu, Knob.WEIGHT, 0, weight, "test") for vcpu in everybody])
+    moved = everybody[:3]  # of whom one at most is looked at in turn
+    for vcpu in moved:
+        write(KnobRef(vcpu, NativeKnob.CGROUP, stage.hierarchy.mount), "/")
+    knobs = stage.host.observe(roster(everybody)).knobs
+    assert [knobs[vcpu].weight for vcpu in everybody] == [None, None, None, 1300, 1300]
 
 
 def test_a_seat_that_is_given_on_counts_for_its_new_owner_only(stage: MainlineStage) -> None:

@@ -14,13 +14,13 @@ from ...linux import procfs
 from ...linux.bpf import BpfUnavailable
 from ...linux.threadcounters import Row, State, ThreadCounters
 from ...model import Core, Counters, ThreadState, VcpuId
-from .sample import LONGEST_TICK_NS, Sample
+from .sample import LONGEST_TICK_NS, Sample, in_turn
 from .thread import ManagedThread, why_not
 
 _FAIR = frozenset((0, 3))
 
 # Looked up once: an enum member costs 0.1 us (docs/measurements.md).
-_SLEEPING, _QUEUED, _ENDED = int(State.SLEEPING), int(State.QUEUED), int(State.ENDED)
+_QUEUED, _ENDED = int(State.QUEUED), int(State.ENDED)
 _NOT_BY_THIS = (None,) * 5
 """What this call does not count: late wake-ups, and who woke whom."""
 
@@ -128,7 +128,10 @@ class BatchSampler:
             fields = (on_cpu_ns, ready_ns, dispatches, _STATES[state], Core(core), preemptions, *_NOT_BY_THIS)
             counters[thread.vcpu.id] = make(Counters, fields)
         self._waiting = waiting
-        return sample._replace(suspects=suspects, closely=[*closely, *self._one_in_turn()])
+        # Who else is in a thread's group is the one thing that the kernel does not tell by itself.
+        closely += in_turn(self._threads, self._turn, 1)
+        self._turn += 1
+        return sample._replace(suspects=suspects, closely=closely)
 
     def _since(self, seat: int, used_ns: int, clock_ns: int) -> tuple[int, int]:
         """What the thread had used when it was first seen waiting as it does now, and when that was."""
@@ -141,9 +144,3 @@ class BatchSampler:
         if waited_ns <= LONGEST_TICK_NS:
             return ready_ns
         return max(self._counters[who].ready_ns, ready_ns + waited_ns)
-
-    def _one_in_turn(self) -> Sequence[ManagedThread]:
-        """Who else is in a thread's group is the one thing that the kernel does not tell by itself."""
-        self._turn += 1
-        start = self._turn % max(1, len(self._threads))
-        return self._threads[start : start + 1]

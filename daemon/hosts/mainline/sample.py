@@ -65,6 +65,12 @@ class Sample(NamedTuple):
     closely: Sequence[ManagedThread]
 
 
+def in_turn(threads: Sequence[ManagedThread], turn: int, count: int) -> Sequence[ManagedThread]:
+    """So many of the threads, others at each turn, until all had theirs."""
+    start = turn * count % max(1, len(threads))
+    return threads[start : start + count]
+
+
 class Looks(Protocol):
     """Reads a set of threads once a period, and brings their counters up to date."""
 
@@ -107,9 +113,10 @@ class Sampler:
         look = (self._awake | self._light).union(changed, self._sleepers_in_turn()) - light - set(gone)
         threads = self.threads
         busy = [threads[at] for at in changed]
-        sample = Sample(
-            [threads[at] for at in gone], [], (*busy, *self._knobs_in_turn()), self._one_in_turn()
-        )
+        turn = self._turn_of_knobs
+        self._turn_of_knobs = turn + 1
+        suspects = (*busy, *in_turn(threads, turn, SLEEPERS_READ_BACK))
+        sample = Sample([threads[at] for at in gone], [], suspects, in_turn(threads, turn, 1))
         awake = self._read_stats(look, sample)
         self._enter(changed, numbers)
         self._mark_asleep(self._awake.difference(awake, changed))
@@ -140,15 +147,6 @@ class Sampler:
         start = self._turn
         self._turn = start + SLEEPERS_READ if start + SLEEPERS_READ < len(self.threads) else 0
         return range(start, min(start + SLEEPERS_READ, len(self.threads)))
-
-    def _knobs_in_turn(self) -> Sequence[ManagedThread]:
-        start = self._turn_of_knobs * SLEEPERS_READ_BACK % max(1, len(self.threads))
-        return self.threads[start : start + SLEEPERS_READ_BACK]
-
-    def _one_in_turn(self) -> Sequence[ManagedThread]:
-        self._turn_of_knobs += 1
-        start = self._turn_of_knobs % max(1, len(self.threads))
-        return self.threads[start : start + 1]
 
     def _read_stats(self, look: Iterable[int], sample: Sample) -> set[int]:
         """The cores of these threads; and which of them are awake."""

@@ -22,6 +22,10 @@ class OnForeignWrite(StrEnum):
     ALERT = "alert"
 
 
+_SEEN_BY_THE_KERNEL = frozenset({NativeKnob.SLICE, NativeKnob.AFFINITY, NativeKnob.CGROUP})
+"""Knobs of ours that change a thread's number in bpf/thread_counters.bpf.c; weights are its group's."""
+
+
 class Held(NamedTuple):
     """A knob that we wrote: what it held before us, what we wrote last and before that, in the
     kernel's units, and the last value in the model's."""
@@ -53,7 +57,8 @@ class WeightPlace:
 class ManagedThread:
     """One adopted thread: identity, kept descriptors, knobs, and what we hold.
 
-    `written`: we wrote a knob since the last look, so that a difference is likely our own.
+    `written`: since the last look we wrote a knob that BPF sees in the thread, so that a difference is
+    likely our own (batch.py).
     `defaults` is there with our kernel patch: what its knobs come to while nobody has set them.
     """
 
@@ -98,7 +103,7 @@ class ManagedThread:
         """We wrote a knob; from now on read it back."""
         kind = held.ref.kind
         self.held[kind] = held
-        self.written = True
+        self.written = self.written or kind in _SEEN_BY_THE_KERNEL
         if kind is NativeKnob.SLICE and isinstance(held.now, int):
             self.slice_held = held.now
         elif kind is NativeKnob.AFFINITY and isinstance(held.now, tuple):

@@ -17,7 +17,7 @@ from ...linux.dasecfile import Columns, DasecFile
 from ...linux.errors import ThreadGone
 from ...linux.knob import NativeKnob
 from ...model import Core, Counters, ThreadState, VcpuId
-from ..mainline.sample import SLEEPERS_READ_BACK, Sample
+from ..mainline.sample import SLEEPERS_READ_BACK, Sample, in_turn
 from ..mainline.thread import ManagedThread, why_not
 from .files import ProcessFiles
 
@@ -49,7 +49,8 @@ class FileSampler:
 
     def take(self, clock_ns: int) -> Sample:
         """Read every process, and bring the counters up to date."""
-        suspects, closely = [*self._in_turn(SLEEPERS_READ_BACK)], [*self._in_turn(1)]
+        suspects = [*in_turn(self._threads, self._turn, SLEEPERS_READ_BACK)]
+        closely = [*in_turn(self._threads, self._turn, 1)]
         found = Sample([], [], suspects, closely)
         for process in self._processes:
             written = process.pid in self._files.written
@@ -68,13 +69,9 @@ class FileSampler:
         self._turn += 1
         return found
 
-    def _in_turn(self, count: int) -> Sequence[ManagedThread]:
-        start = self._turn * count % max(1, len(self._threads))
-        return self._threads[start : start + count]
-
     def _look_at_policies(self, found: Sample) -> None:
         lost = {thread.id for thread in found.gone} | {thread.id for thread, _ in found.turned}
-        for thread in self._in_turn(POLICIES_READ):
+        for thread in in_turn(self._threads, self._turn, POLICIES_READ):
             if thread.id in lost:
                 continue
             try:
