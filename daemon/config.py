@@ -163,6 +163,12 @@ class CriticalSection(Section):
         le=MAX_WEIGHT_RATIO,
         description=f"the largest weight to the smallest, from 2 to {MAX_WEIGHT_RATIO}",
     )
+    nested_weight_ratio: int = Field(
+        default=CRITICAL.nested_weight_ratio,
+        ge=2,
+        le=MAX_WEIGHT_RATIO,
+        description=f"the same below a group of the workload's own, from 2 to {MAX_WEIGHT_RATIO}",
+    )
     decay_percent: int = Field(
         default=CRITICAL.decay_percent, ge=10, le=99, description="an integer from 10 to 99"
     )
@@ -177,7 +183,12 @@ class CriticalSection(Section):
     def parameters(self) -> CriticalParameters:
         """As the policy takes them."""
         return CriticalParameters(
-            self.weight_ratio, self.decay_percent, self.burst_us * 1000, self.deadband_percent, self.guess
+            self.weight_ratio,
+            self.nested_weight_ratio,
+            self.decay_percent,
+            self.burst_us * 1000,
+            self.deadband_percent,
+            self.guess,
         )
 
 

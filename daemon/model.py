@@ -114,12 +114,17 @@ IDLE = Usage(0, 0, 0, ThreadState.IDLE, 0)
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One VM, container or named set of processes that opted in."""
+    """One VM, container or named set of processes that opted in.
+
+    `nested`: a group around all its vCPUs competes for them with other workloads, so that their own weights
+    only say how its share falls on its vCPUs and their cores (docs/measurements.md, "Group scheduling").
+    """
 
     name: str
     share: int
     vcpus: tuple[Vcpu, ...]
     quota_cores: float | None = None
+    nested: bool = False
 
 
 @dataclass(frozen=True, slots=True)

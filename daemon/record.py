@@ -244,6 +244,7 @@ def workload_row(workload: Workload) -> Mapping[str, object]:
         "name": workload.name,
         "share": workload.share,
         "quota_cores": workload.quota_cores,
+        "nested": workload.nested,
         "vcpus": [(*vcpu.id, vcpu.name, cpulist.render(vcpu.allowed)) for vcpu in workload.vcpus],
     }
 
@@ -373,6 +374,7 @@ def read_workload(row: Mapping[str, object]) -> Workload:
             for pid, tid, start, name, allowed in vcpus
         ),
         quota_cores=cast(float | None, row["quota_cores"]),
+        nested=cast(bool, row.get("nested", False)),
     )
 
 

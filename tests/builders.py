@@ -61,6 +61,7 @@ class Group:
     rows: Sequence[Row]
     share: int = 1024
     quota_cores: float | None = None
+    nested: bool = False
 
 
 def topology(cores: int = 2, nodes: Sequence[int] = ()) -> Topology:
@@ -129,7 +130,7 @@ def _workload(number: int, group: Group, cores: int) -> Workload:
         Vcpu(vcpu_id(number, r), f"{group.name}/{r}", _allowed(row, cores))
         for r, row in enumerate(group.rows)
     )
-    return Workload(group.name, group.share, vcpus, group.quota_cores)
+    return Workload(group.name, group.share, vcpus, group.quota_cores, group.nested)
 
 
 def _allowed(row: Row, cores: int) -> frozenset[Core]:

@@ -9,8 +9,14 @@ WEIGHT_RATIO = 7
 and 20 : 1 was .52, .43 and .41 of the default (docs/measurements.md, "Weights that follow the critical
 path")."""
 
-MAX_WEIGHT_RATIO = 8
-"""Between 1 and 8 × neutral, the bounds that plan.py keeps, no larger ratio fits."""
+NESTED_WEIGHT_RATIO = 20
+"""The same where a group around the workload competes for all its vCPUs. The kernel divides such a group's
+weight among cores by the load there *on average* (calc_group_shares() in kernel/sched/fair.c), to which
+critical vCPUs, which mostly sleep, add little: 7 : 1 inside is about 3 : 1 between a critical vCPU and
+another workload's background, 20 : 1 about 7 : 1 (docs/measurements.md, "Group scheduling")."""
+
+MAX_WEIGHT_RATIO = 32
+"""Weights lie within [1/8, 8] × neutral, the bounds that plan.py keeps; half of that range."""
 
 DECAY_PERCENT = 85
 """What is left of a count after a period: a memory of 6.7 periods, half a second. Shorter memories (60)
@@ -33,14 +39,17 @@ class CriticalParameters:
     harmful, where the critical vCPUs have the longer bursts."""
 
     weight_ratio: int = WEIGHT_RATIO
+    nested_weight_ratio: int = NESTED_WEIGHT_RATIO
     decay_percent: int = DECAY_PERCENT
     burst_ns: int = BURST_NS
     deadband_percent: int = DEADBAND_PERCENT
     guess: bool = False
 
     def __post_init__(self) -> None:
-        if not 2 <= self.weight_ratio <= MAX_WEIGHT_RATIO:
-            raise ValueError(f"critical: weight_ratio is {self.weight_ratio}: give 2 to {MAX_WEIGHT_RATIO}")
+        for name in ("weight_ratio", "nested_weight_ratio"):
+            ratio = getattr(self, name)
+            if not 2 <= ratio <= MAX_WEIGHT_RATIO:
+                raise ValueError(f"critical: {name} is {ratio}: give 2 to {MAX_WEIGHT_RATIO}")
         if not 10 <= self.decay_percent <= 99:
             raise ValueError(f"critical: decay_percent is {self.decay_percent}: give 10 to 99")
         if self.burst_ns < 1:

@@ -70,7 +70,7 @@ class Critical:
             owed = past.owed.get(workload.name, 0)
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, self.parameters)
-                owed = _weigh(seen, verdict, owed, self.parameters, draft)
+                owed = _weigh(seen, verdict, owed, self.parameters, draft, nested=workload.nested)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if owed:
@@ -112,7 +112,9 @@ def _look(workload: Workload, period: Period, past: _Past, decay_percent: int, d
     return seen
 
 
-def _weigh(seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, draft: _Draft) -> int:
+def _weigh(
+    seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, draft: _Draft, *, nested: bool
+) -> int:
     """Divide one workload's weight anew, and want what is off by much; returns the workload's balance."""
     memories, weights, neutral_of = seen.memories, seen.weights, draft.neutral
     draft.memories += memories
@@ -130,7 +132,7 @@ def _weigh(seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, d
     owed = charged(owed, seen.charges, fair // PAY_DIVISOR)
     if owed * TRUST_DIVISOR > fair:
         claims = claims._replace(scores=[FULL] * len(rows))
-    wanted = divide(claims, owed, rules.weight_ratio)
+    wanted = divide(claims, owed, rules.nested_weight_ratio if nested else rules.weight_ratio)
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)

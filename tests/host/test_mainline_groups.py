@@ -170,6 +170,20 @@ def test_a_configured_share_counts_and_otherwise_that_of_the_group(
     stage.end(vcpu)
 
 
+def test_a_group_of_a_workloads_own_competes_for_its_vcpus_and_a_shared_one_does_not(
+    stage: MainlineStage, group: TestGroup
+) -> None:
+    places = {"alone": "vm", "one": "shared", "other": "shared"}
+    vcpus = {name: stage.spawn() for name in places}
+    for name, vcpu in vcpus.items():
+        group.enter(vcpu.pid, places[name])
+    entries = [roster([vcpu])[0]._replace(name=name) for name, vcpu in vcpus.items()]
+    found = {each.name: each.nested for each in stage.mainline.observe(entries).workloads}
+    for vcpu in vcpus.values():
+        stage.end(vcpu)
+    assert found == {"alone": True, "one": False, "other": False}
+
+
 def test_threads_of_one_process_get_a_group_each(stage: MainlineStage) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

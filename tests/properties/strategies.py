@@ -61,6 +61,7 @@ def groups(draw: st.DrawFn, name: str, cores: int) -> Group:
         draw(st.lists(rows(cores, count), min_size=count, max_size=count)),
         share=draw(st.sampled_from([512, 1024, 2048])),
         quota_cores=draw(st.none() | st.sampled_from([0.25, 1.0, 3.5])),
+        nested=draw(st.booleans()),
     )
 
 

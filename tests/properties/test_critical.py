@@ -25,7 +25,8 @@ POLICIES = st.builds(
     Critical,
     st.builds(
         CriticalParameters,
-        weight_ratio=st.integers(2, 8),
+        weight_ratio=st.integers(2, 32),
+        nested_weight_ratio=st.integers(2, 32),
         decay_percent=st.sampled_from([50, 85, 95]),
         deadband_percent=st.sampled_from([0, 4, 20, 25]),
         guess=st.booleans(),

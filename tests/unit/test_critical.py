@@ -54,9 +54,9 @@ class Run:
         self.knobs: Mapping[VcpuId, Knobs] = {}
         self.last = Decision()
 
-    def live(self, *tables: Sequence[Row], periods: int = 1) -> list[int]:
+    def live(self, *tables: Sequence[Row], periods: int = 1, nested: bool = False) -> list[int]:
         """The weights of the first workload after it did that for so many periods."""
-        made = period(*[Group(f"w{number}", rows) for number, rows in enumerate(tables)])
+        made = period(*[Group(f"w{number}", rows, nested=nested) for number, rows in enumerate(tables)])
         for _ in range(periods):
             self._step(made)
         return [self.weight(row) for row in range(len(tables[0]))]
@@ -97,6 +97,13 @@ def test_fan_out_outweighs_its_background_seven_to_one_and_the_sum_by_demand_sta
     run.live([*FAN_OUT, background(), background()], periods=4)
     assert scores(run) == [1000, 1000, 1000, 1000, 0, 0]
     assert [run.weight(row) for row in range(6)] == [2444, 2444, 2444, 2444, 349, 349]
+
+
+def test_below_a_group_of_the_workloads_own_it_is_twenty_to_one() -> None:
+    # 118 × 1024 = k × (20 × 38 + 80), so k = 143.8
+    run = Run()
+    run.live([*FAN_OUT, background(), background()], periods=4, nested=True)
+    assert [run.weight(row) for row in range(6)] == [2876, 2876, 2876, 2876, 143, 143]
 
 
 def test_fan_out_alone_stays_as_it_is() -> None:
@@ -307,8 +314,8 @@ def test_small_differences_are_not_written() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"weight_ratio": 1}, "critical: weight_ratio is 1: give 2 to 8"),
-        ({"weight_ratio": 9}, "critical: weight_ratio is 9: give 2 to 8"),
+        ({"weight_ratio": 1}, "critical: weight_ratio is 1: give 2 to 32"),
+        ({"nested_weight_ratio": 33}, "critical: nested_weight_ratio is 33: give 2 to 32"),
         ({"decay_percent": 100}, "critical: decay_percent is 100: give 10 to 99"),
         ({"burst_ns": 0}, "critical: burst_ns is 0: give 1 or more"),
         ({"deadband_percent": 26}, "critical: deadband_percent is 26: give 0 to 25"),

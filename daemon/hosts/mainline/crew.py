@@ -153,15 +153,15 @@ class Crew:
 
     def _workloads(self) -> Iterator[Workload]:
         taken: set[Numbers] = set()
+        crews: list[tuple[RosterEntry, list[ManagedThread]]] = []
         for entry in self._roster:
             members = [one for one in entry.threads if one in self._threads and one not in taken]
             taken.update(members)
             threads = [self._threads[numbers] for numbers in members]
-            place = self._standing(threads, entry.share)
+            crews.append((entry, threads))
+        hierarchy = self._adoption.hierarchy
+        homes = [shares.home_of(hierarchy, (thread.group for thread in threads)) for _, threads in crews]
+        for (entry, threads), home, nested in zip(crews, homes, shares.nested(homes), strict=True):
+            place = shares.standing(hierarchy, home, len(threads), entry.share)
             vcpus: tuple[Vcpu, ...] = tuple(thread.vcpu for thread in threads)
-            yield Workload(entry.name, place.share, vcpus, place.quota_cores)
-
-    def _standing(self, threads: Sequence[ManagedThread], share: int | None) -> shares.Standing:
-        return shares.standing(
-            self._adoption.hierarchy, (thread.group for thread in threads), len(threads), share
-        )
+            yield Workload(entry.name, place.share, vcpus, place.quota_cores, nested)

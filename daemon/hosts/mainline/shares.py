@@ -1,4 +1,4 @@
-"""What the host gives a workload now: its share where none was configured, and its quota."""
+"""What the host gives a workload now: its share where none was configured, its quota, and by which group."""
 
 from __future__ import annotations
 
@@ -31,13 +31,27 @@ def common_group(groups: Iterable[str]) -> str:
     return "/" + "/".join(common)
 
 
-def standing(hierarchy: Hierarchy | None, groups: Iterable[str], threads: int, share: int | None) -> Standing:
+def home_of(hierarchy: Hierarchy | None, groups: Iterable[str]) -> str | None:
+    """The innermost group around threads in these groups; None if that is the top one."""
+    group = common_group(groups)
+    return None if hierarchy is None or group in ("/", hierarchy.root) else group
+
+
+def standing(hierarchy: Hierarchy | None, home: str | None, threads: int, share: int | None) -> Standing:
     """A workload whose threads have a group for themselves has that group's weight and quota;
     in the top group each thread competes for itself, so the workload has as many shares as threads."""
-    group = common_group(groups)
-    if hierarchy is None or group in ("/", hierarchy.root):
+    if hierarchy is None or home is None:
         return Standing(share or NEUTRAL_WEIGHT * max(1, threads), None)
-    return Standing(share or _weight(hierarchy, group), cgroupfs.quota_cores(hierarchy, group))
+    return Standing(share or _weight(hierarchy, home), cgroupfs.quota_cores(hierarchy, home))
+
+
+def nested(homes: list[str | None]) -> list[bool]:
+    """Which of the workloads with these homes have theirs for themselves, so that it competes for them."""
+    return [
+        home is not None
+        and not any(f"{other}/".startswith(f"{home}/") for other in homes[:at] + homes[at + 1 :] if other)
+        for at, home in enumerate(homes)
+    ]
 
 
 def _weight(hierarchy: Hierarchy, group: str) -> int:

@@ -54,7 +54,8 @@ def workload_sets(draw: st.DrawFn) -> tuple[Workload, ...]:
     )
     cut = draw(st.integers(0, len(vcpus)))
     left = Workload("left", draw(st.integers(2, 4096)), vcpus[:cut])
-    return left, Workload(draw(NAMES), 1024, vcpus[cut:], draw(st.none() | st.floats(0.1, 64)))
+    quota_cores = draw(st.none() | st.floats(0.1, 64))
+    return left, Workload(draw(NAMES), 1024, vcpus[cut:], quota_cores, draw(st.booleans()))
 
 
 @st.composite

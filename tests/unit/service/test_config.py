@@ -54,6 +54,7 @@ def test_every_key_can_be_given() -> None:
             respect_burst = false
             [critical]
             weight_ratio = 5
+            nested_weight_ratio = 9
             decay_percent = 80
             burst_us = 3000
             deadband_percent = 10
@@ -77,7 +78,7 @@ def test_every_key_can_be_given() -> None:
     assert parameters.tsa.tick_ns == 1_000_000
     assert parameters.rla.start_ns == 2_000_000
     assert parameters.rcr.across_nodes
-    assert parameters.critical == CriticalParameters(5, 80, 3_000_000, 10, True)
+    assert parameters.critical == CriticalParameters(5, 9, 80, 3_000_000, 10, True)
     assert [workload.name for workload in config.workload] == ["a", "b"]
 
 
@@ -123,7 +124,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[tsa]\nweight_span = 9\n" + WORKLOAD, "tsa.weight_span: is 9, which is wrong: "),
         ("[rla]\nfloor_us = 9000\n" + WORKLOAD, "rla: start_us 4000 is not between floor_us 9000"),
         ("[rcr]\nmin_gain_percent = 101\n" + WORKLOAD, "rcr.min_gain_percent: is 101, which is wrong: "),
-        ("[critical]\nweight_ratio = 9\n" + WORKLOAD, "critical.weight_ratio: is 9, which is wrong: "),
+        ("[critical]\nweight_ratio = 33\n" + WORKLOAD, "critical.weight_ratio: is 33, which is wrong: "),
         ("[guard]\n" + WORKLOAD, "guard: not available: this build has no guard yet: remove the table"),
         ("", "workload: is missing: give at least one [[workload]]"),
         ("workload = []\n", "workload: is [], which is wrong: "),
