@@ -27,7 +27,7 @@ Wakers = tuple[tuple[VcpuId, int], ...]
 Wakings = Callable[[VcpuId, Wakers, Wakers], Wakers]
 
 _CORE = attrgetter("core")
-_UNCOUNTED = (None, None, None)
+_UNCOUNTED: tuple[int | None, int | None, int | None] = (None, None, None)
 _SLEPT = IDLE[:6]
 _ASLEEP = ThreadState.IDLE  # looking a member up in its enum costs ten times as much as a global
 
@@ -91,8 +91,21 @@ def _used(
     vcpu: VcpuId, then: Counters, now: Counters, latencies: Mapping[VcpuId, Knobs], wakings: Wakings
 ) -> Usage | None:
     """What one vCPU did, or None if its totals went backwards."""
-    on_cpu_then, ready_then, dispatches_then, _, _, preemptions_then, late_then, wakers_then = then[:8]
-    on_cpu, ready, dispatches, state, _, preemptions, late, wakers = now[:8]
+    # Every total by name, and no copy of a row: this runs once for each vCPU that was awake.
+    (
+        on_cpu_then,
+        ready_then,
+        dispatches_then,
+        _,
+        _,
+        preemptions_then,
+        late_then,
+        wakers_then,
+        wakeups_then,
+        external_then,
+        chain_then,
+    ) = then
+    on_cpu, ready, dispatches, state, _, preemptions, late, wakers, wakeups, external, chain = now
     consumed_ns = on_cpu - on_cpu_then
     ready_ns = ready - ready_then
     dispatched = dispatches - dispatches_then
@@ -105,22 +118,26 @@ def _used(
     else:
         conflicts = preemptions - preemptions_then + late - late_then
     woken_by: Wakers = ()
-    if wakers:
+    if wakers and wakers != wakers_then:
         woken_by = wakings(vcpu, wakers_then or (), wakers)
         if any(count < 0 for _, count in woken_by):
             return None
-    counted: tuple[int | None, ...] = _UNCOUNTED
-    if now.wakeups is not None:
-        counted = tuple(map(_difference, then[8:], now[8:]))
-        if any(count is not None and count < 0 for count in counted):
+    counted = _UNCOUNTED
+    if wakeups is not None:
+        counted = (
+            _difference(wakeups_then, wakeups),
+            _difference(external_then, external),
+            _difference(chain_then, chain),
+        )
+        if min([count or 0 for count in counted]) < 0:
             return None
     # Like Usage(...), without the Python code of a named tuple's constructor (decision 0003).
     return tuple.__new__(Usage, (consumed_ns, ready_ns, dispatched, state, conflicts, woken_by, *counted))
 
 
-def _difference(then: object, now: object) -> int | None:
+def _difference(then: int | None, now: int | None) -> int | None:
     """By how much a total grew; None if the host cannot count it, or could not yet."""
-    return now - then if isinstance(then, int) and isinstance(now, int) else None
+    return None if then is None or now is None else now - then
 
 
 def _estimate(dispatches: int, ready_ns: int, knobs: Knobs | None) -> int:

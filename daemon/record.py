@@ -264,7 +264,7 @@ def decision_row(decision: Decision, layout: Layout, before: PolicyState | None)
     row: dict[str, object] = {
         "knobs": [(layout.ref(vcpu), *knobs_row(knobs)) for vcpu, knobs in decision.knobs.items()],
         "reasons": [
-            (layout.ref(vcpu), knob.value, rule, inputs) for vcpu, knob, rule, inputs in decision.reasons
+            (layout.ref(vcpu), knob._value_, rule, inputs) for vcpu, knob, rule, inputs in decision.reasons
         ],
     }
     state = decision.state
@@ -284,7 +284,7 @@ def change_row(change: Change, layout: Layout) -> list[object]:
     """A change as a line holds it: who, what, from, to, by which rule."""
     return [
         layout.ref(change.vcpu),
-        change.knob.value,
+        change.knob._value_,
         _value_row(change.prior),
         _value_row(change.new),
         change.rule,
@@ -293,7 +293,7 @@ def change_row(change: Change, layout: Layout) -> list[object]:
 
 def result_row(result: Result, layout: Layout) -> list[object]:
     """A change and what became of it as a line holds them."""
-    row = [*change_row(result.change, layout), result.outcome.value]
+    row = [*change_row(result.change, layout), result.outcome._value_]
     return [*row, result.detail] if result.detail else row
 
 

@@ -75,6 +75,7 @@ class BpfEdges:
         self._totals = memoryview(self._object.view("totals", 24)).cast("Q")
         self._edges = bpf.HashMap(self._object.map_descriptor("edges"), _KEY.size, _VALUE.size, edges)
         self._places: dict[VcpuId, _Place] = {}
+        self._seated: dict[int, VcpuId] = {}
         self._by_serial: dict[int, VcpuId] = {}
         self._free = list(range(slots - 1, -1, -1))
         self._resting: tuple[list[int], list[int]] = ([], [])
@@ -96,11 +97,14 @@ class BpfEdges:
 
     def read(self) -> Reading:
         """The totals now. Who has done nothing since the last reading has the very Activity it had there."""
-        copy, now_ns = self._table.copy(self._used), time.monotonic_ns()
-        for who, place in self._places.items():
-            if self._table.update(place.shown, copy, place.slot, now_ns):
-                self._threads[who] = place.shown.activity
-                self._near.update(self._near_edges(who, place.shown))
+        stirred, now_ns = self._table.stirred(self._used), time.monotonic_ns()
+        for slot, row in stirred:
+            who = self._seated.get(slot)
+            if who is not None:
+                shown = self._places[who].shown
+                self._table.update(shown, slot, row, now_ns)
+                self._threads[who] = shown.activity
+                self._near.update(self._near_edges(who, shown))
         rested, resting = self._resting
         self._free.extend(rested)
         self._resting = (resting, [])
@@ -120,6 +124,8 @@ class BpfEdges:
         if self._follow.run() == 0:
             self._free.pop()
             self._places[who] = place
+            self._seated[place.slot] = who
+            self._table.forget(place.slot)
             self._threads[who] = place.shown.activity
             self._by_serial[place.serial] = who
             self._used = max(self._used, place.slot + 1)
@@ -127,7 +133,8 @@ class BpfEdges:
     def _leave(self, who: VcpuId, place: _Place) -> None:
         self._give_order(who, place)
         self._forget.run()
-        del self._places[who], self._threads[who], self._by_serial[place.serial]
+        del self._places[who], self._threads[who], self._by_serial[place.serial], self._seated[place.slot]
+        self._table.forget(place.slot)
         self._resting[1].append(place.slot)
 
     def _give_order(self, who: VcpuId, place: _Place) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import compress
+from operator import ne
 
 from .reading import Activity, Edge
 
@@ -14,6 +16,7 @@ _EDGES = struct.Struct("<6I12Q")
 
 _NEAR = 6
 ROW_BYTES = _TIMES.size + _EDGES.size + 8
+_ROW = struct.Struct(f"{ROW_BYTES}s")
 _READY, _RUNNING = 2, 3
 _RUN, _WAIT, _CHAIN = 3, 4, 9
 """Places of the times in an Activity."""
@@ -29,7 +32,6 @@ class Shown:
     """What the table last said of one thread; `wakers` are serial numbers."""
 
     raw: bytes = b""
-    moves: bool = False
     activity: Activity = Activity()
     wakers: tuple[tuple[int, Edge], ...] = ()
 
@@ -40,32 +42,42 @@ class Table:
     def __init__(self, memory: memoryview, *, times: bool) -> None:
         self._memory = memory
         self._times = times
+        self._known: list[bytes] = []
+        self._moving: set[int] = set()
 
-    def copy(self, slots: int) -> bytes:
-        """The first rows, each perhaps in the middle of a change."""
-        return bytes(self._memory[: slots * ROW_BYTES])
-
-    def update(self, shown: Shown, copy: bytes, slot: int, now_ns: int) -> bool:
-        """Bring up to date what a slot shows; whether it tells anything else than the last time.
+    def stirred(self, slots: int) -> list[tuple[int, bytes]]:
+        """Which of the first slots tell anything else than the last time, and their rows, each perhaps in
+        the middle of a change.
 
         Most threads sleep through: their rows are the same byte for byte, and cost one comparison.
         """
-        first = slot * ROW_BYTES
-        raw, known = copy[first : first + ROW_BYTES], shown.raw
+        rows = [row for (row,) in _ROW.iter_unpack(self._memory[: slots * ROW_BYTES])]
+        self._known.extend([b""] * (slots - len(self._known)))
+        differ = compress(range(slots), map(ne, rows, self._known))
+        return [(slot, rows[slot]) for slot in sorted(self._moving.union(differ))]
+
+    def update(self, shown: Shown, slot: int, raw: bytes, now_ns: int) -> None:
+        """Bring up to date what a slot shows."""
+        known = shown.raw
         if raw != known:
-            raw = shown.raw = self._settled(first, raw)
-        elif not shown.moves:
-            return False
+            raw = shown.raw = self._known[slot] = self._settled(slot * ROW_BYTES, raw)
         _, state, since_ns, *numbers, in_chain, _ = _TIMES.unpack_from(raw)
-        shown.moves = self._times and state in (_READY, _RUNNING)
-        if shown.moves:
+        if self._times and state in (_READY, _RUNNING):
+            self._moving.add(slot)
             passed_ns = max(0, now_ns - since_ns)
             numbers[_WAIT if state == _READY else _RUN] += passed_ns
             numbers[_CHAIN] += passed_ns if in_chain else 0
+        else:
+            self._moving.discard(slot)
         shown.activity = Activity._make(numbers[:_TOTALS])
         if raw[_TIMES.size :] != known[_TIMES.size :]:
             shown.wakers = tuple(_edges(raw))
-        return True
+
+    def forget(self, slot: int) -> None:
+        """Another thread's row, or nobody's, from now on."""
+        if slot < len(self._known):
+            self._known[slot] = b""
+        self._moving.discard(slot)
 
     def _settled(self, first: int, raw: bytes) -> bytes:
         for _ in range(_COPIES):

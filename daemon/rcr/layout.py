@@ -86,22 +86,38 @@ class Layout:
     def on(self, core: Core) -> list[Seat]:
         """The vCPUs of a core as it is now."""
         if core not in self._seats:
+            # Like Seat(...), without the Python code of a named tuple's constructor (decision 0003).
             self._seats[core] = [
-                Seat(self._standings[group].vcpus[row], group, row, self._slices_ns[group][row])
+                tuple.__new__(Seat, (vcpus[row], group, row, slices_ns[row]))
                 for group, cores in enumerate(self._cores)
                 if core in cores
+                for vcpus, slices_ns in ((self._standings[group].vcpus, self._slices_ns[group]),)
                 for row, each in enumerate(cores)
                 if each == core
             ]
         return self._seats[core]
 
+    def slices_ns_on(self, core: Core) -> list[int]:
+        """The slices on a core as it is now: one at least if it is in `sums_ns`."""
+        if core in self._seats:
+            return [seat.slice_ns for seat in self._seats[core]]
+        return [
+            slice_ns
+            for their_cores, slices_ns in zip(self._cores, self._slices_ns, strict=True)
+            if core in their_cores
+            for each, slice_ns in zip(their_cores, slices_ns, strict=True)
+            if each == core
+        ]
+
     def movable(self, core: Core, target: Core) -> list[Seat]:
         """The vCPUs of a core that RCR may move, and that may use the other core."""
         found = []
+        columns = [(standing.usage, standing.knobs) for standing in self._standings]
         for seat in self.on(core):
-            standing, row = self._standings[seat.group], seat.row
-            judged = standing.usage[row] is not None and standing.knobs[row].affinity is not None
-            if judged and target in seat.vcpu.allowed and seat.vcpu.id not in self._resting:
+            (who, _, allowed), group, row, _ = seat
+            usage, knobs = columns[group]
+            judged = usage[row] is not None and knobs[row].affinity is not None
+            if judged and target in allowed and who not in self._resting:
                 found.append(seat)
         return found
 

@@ -53,9 +53,11 @@ def _best_swap(layout: Layout, gap: Gap, reach: Sequence[Core], parameters: RcrP
     partners around its own slice − gap / 2, outwards from there, and only among those that would be better
     than the best so far. Both sides are in order of slice, so that the starting points only move up.
     """
+    limit = gap.size_ns * (100 - parameters.min_gain_percent) // 100 + 1
+    if gap.size_ns - 2 * _widest_ns(layout, gap) >= limit:
+        return None
     giving = _by_slice(layout.movable(gap.full, gap.empty))
     taking = _by_slice(layout.movable(gap.empty, gap.full))
-    limit = gap.size_ns * (100 - parameters.min_gain_percent) // 100 + 1
     best: Swap | None = None
     seen = set()
     start = 0
@@ -78,6 +80,14 @@ def _best_swap(layout: Layout, gap: Gap, reach: Sequence[Core], parameters: RcrP
                     best = _swap(one, taking[at], gap, left)
                     break
     return best
+
+
+def _widest_ns(layout: Layout, gap: Gap) -> int:
+    """The most by which a slice on the full core exceeds one on the empty core, whoever may be moved.
+
+    Slices of one length, however unequal the cores, are the common case: there is nothing to look for.
+    """
+    return max(layout.slices_ns_on(gap.full)) - min(layout.slices_ns_on(gap.empty))
 
 
 def _by_slice(seats: Sequence[Seat]) -> list[Seat]:

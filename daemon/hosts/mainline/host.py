@@ -121,8 +121,7 @@ class Mainline:
             self._lose(sample)
         self._look_at_knobs(sample)
         self._stale = bool(sample.gone) or (self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped())
-        counters = self._counters.copy()
-        self._wakers.add_to(counters)
+        counters = self._wakers.added_to(self._counters)
         return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, self._crew.knobs.copy())
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from ...edges.reading import Activity, WakeEdges
 from ...model import Counters, Level, VcpuId, Workload
 
 Totals = tuple[tuple[VcpuId, int], ...]
-
-
-class _Shown(NamedTuple):
-    """What a thread's counters were made of, and those counters."""
-
-    plain: Counters
-    news: tuple[int, int]
-    full: Counters
 
 
 class Wakers:
@@ -25,7 +16,9 @@ class Wakers:
     def __init__(self, edges: WakeEdges) -> None:
         self._edges = edges
         self._numbers: dict[str, int] = {}
-        self._shown: dict[VcpuId, _Shown] = {}
+        self._plain: Mapping[VcpuId, Counters] = {}
+        self._threads: Mapping[VcpuId, Activity] = {}
+        self._full: dict[VcpuId, Counters] = {}
 
     def follow(self, workloads: Sequence[Workload]) -> None:
         """These are the workloads now. A name keeps its number, so that who stays is not counted anew."""
@@ -36,39 +29,56 @@ class Wakers:
         }
         self._edges.follow(workload_of)
 
-    def add_to(self, counters: dict[VcpuId, Counters]) -> None:
-        """Fill in who woke whom, how often each woke, and (level full) chains and preemptions.
+    def added_to(self, plain: dict[VcpuId, Counters]) -> dict[VcpuId, Counters]:
+        """A copy with who woke whom, how often each woke, and (level full) chains and preemptions.
 
         Nothing new about a thread gives the very object of the last time: that is how a period
         knows a thread that slept through.
         """
         if self._edges.level is Level.NONE:
-            return
+            return plain.copy()
         reading = self._edges.read()
-        shown: dict[VcpuId, _Shown] = {}
-        changed: dict[VcpuId, list[tuple[VcpuId, int]]] = {}
-        for who, activity in reading.threads.items():
-            plain = counters.get(who)
-            if plain is None:
-                continue
-            known = self._shown.get(who)
-            if known is None or known.plain is not plain or known.news != _news(activity):
-                changed[who] = []
-            else:
-                shown[who] = known
-                counters[who] = known.full
+        changed: dict[VcpuId, list[tuple[VcpuId, int]]] = {
+            who: [] for who in self._stirred(plain, reading.threads)
+        }
         if changed:
             for (waker, wakee), edge in reading.edges.items():
                 if wakee in changed:
                     changed[wakee].append((waker, edge.wakeups))
         for who, wakers in changed.items():
-            plain, activity = counters[who], reading.threads[who]
-            full = self._full(plain, activity, tuple(sorted(wakers)))
-            shown[who] = _Shown(plain, _news(activity), full)
-            counters[who] = full
-        self._shown = shown
+            now, activity = plain[who], reading.threads.get(who)
+            self._full[who] = now if activity is None else self._filled(now, activity, tuple(sorted(wakers)))
+        self._plain, self._threads = plain.copy(), reading.threads
+        return self._full.copy()
 
-    def _full(self, plain: Counters, activity: Activity, wakers: Totals) -> Counters:
+    def _stirred(
+        self, plain: Mapping[VcpuId, Counters], threads: Mapping[VcpuId, Activity]
+    ) -> Sequence[VcpuId]:
+        """Whose counters are other ones than the last time. Two comparisons a thread, and nobody is hashed:
+        a period costs what it touches (docs/overhead.md)."""
+        if list(plain) != list(self._plain) or list(threads) != list(self._threads):
+            self._full = {who: self._full.get(who, now) for who, now in plain.items()}
+            return [who for who, now in plain.items() if not self._same(who, now, threads.get(who))]
+        ran = [
+            who
+            for who, now, then in zip(plain, plain.values(), self._plain.values(), strict=True)
+            if now is not then
+        ]
+        woken = [
+            who
+            for who, now, then in zip(threads, threads.values(), self._threads.values(), strict=True)
+            if now is not then and _news(now) != _news(then) and who in plain
+        ]
+        return [*ran, *woken]
+
+    def _same(self, who: VcpuId, now: Counters, activity: Activity | None) -> bool:
+        """Has this thread done nothing since the last time, and was it followed then as now?"""
+        then = self._threads.get(who)
+        if self._plain.get(who) is not now or activity is None or then is None:
+            return False
+        return _news(activity) == _news(then)
+
+    def _filled(self, plain: Counters, activity: Activity, wakers: Totals) -> Counters:
         woken, chain_ns = _news(activity)
         if self._edges.level is Level.EDGES:
             return plain._replace(wakers=wakers, wakeups=woken, external_wakeups=activity.external)
