@@ -18,13 +18,12 @@ from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint, fingerprint
 from dasec.safety.heirs import parent
+from tests.waiting import PATIENCE_S
 
 WORKLOAD = Path(__file__).with_name("workload.py")
 FOREIGN_SLICE_NS = 33_333_333
 FOREIGN_MASK = (1,)
 FOREIGN_WEIGHT = 777
-
-PATIENCE = 500
 
 
 class Arena:
@@ -53,7 +52,8 @@ class Arena:
             process.kill()
             process.wait()
         paths = [path for path, _, _ in os.walk(self.hierarchy.directory(self.top), topdown=False)]
-        for _ in range(PATIENCE):
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
             for tid in self._tids():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(tid, signal.SIGKILL)

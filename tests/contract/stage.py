@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,7 @@ from dasec.linux import affinity, cgroupfs, dasecfile, knob, procfs, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Core, Knob, Knobs, KnobValue, VcpuId
 from dasec.safety.journal import Journal
+from tests.waiting import wait_for
 
 NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
 
@@ -221,9 +221,11 @@ def not_niced(pid: int) -> None:
 
 def _wait_until_asleep(pid: int) -> None:
     """It has called clock_nanosleep, and nothing is left to do for it."""
-    for _ in range(2000):
-        sleeping = procfs.read_bytes(f"/proc/{pid}/syscall").split()[0] == str(CLOCK_NANOSLEEP).encode()
-        if sleeping and procfs.read_stat(pid, pid).state == "S":
-            return
-        time.sleep(0.001)
-    raise TimeoutError(f"process {pid} does not sleep")
+    nanosleep = str(CLOCK_NANOSLEEP).encode()
+    wait_for(
+        lambda: (
+            procfs.read_bytes(f"/proc/{pid}/syscall").split()[0] == nanosleep
+            and procfs.read_stat(pid, pid).state == "S"
+        ),
+        every_s=0.001,
+    )

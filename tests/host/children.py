@@ -5,13 +5,30 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 
 from dasec.linux import procfs
+from tests.waiting import wait_for
 
 SLEEP = "import signal\nwhile True: signal.pause()"
-SPIN = "while True: pass"
-PATIENCE_S = 30.0
+SPIN = "import os\nos.write({report}, b'r')\nwhile True: pass"
+ASLEEP_S = 0.1
+
+
+@contextmanager
+def kept_off(core: int) -> Iterator[None]:
+    """This thread keeps off a core: whoever looks from it finds there nobody running but itself."""
+    mine = os.sched_getaffinity(0)
+    if mine == {core}:
+        pytest.skip("needs two CPUs: one to look from")
+    os.sched_setaffinity(0, mine - {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 class Children:
@@ -21,8 +38,15 @@ class Children:
         self._running: dict[int, subprocess.Popen[bytes]] = {}
 
     def spinner(self, core: int) -> int:
-        """One that never sleeps."""
-        return self._start(SPIN, core)
+        """One that never sleeps any more: its program is loaded, and it is on its core."""
+        reports, report = os.pipe()
+        try:
+            pid = self._start(SPIN.format(report=report), core, report)
+        finally:
+            os.close(report)
+        with open(reports, "rb") as file:
+            assert file.read(1), "it ended before its program was loaded"
+        return pid
 
     def sleeper(self, core: int) -> int:
         """One that has gone to sleep."""
@@ -32,15 +56,13 @@ class Children:
 
     def wait_until_asleep(self, pid: int) -> None:
         """Until it has slept for a tenth of a second without running."""
-        deadline = time.monotonic() + PATIENCE_S
-        before = -1
-        while time.monotonic() < deadline:
-            switches = self.dispatches(pid)
-            if procfs.read_stat(pid, pid).state == "S" and switches == before:
-                return
-            before = switches
-            time.sleep(0.1)
-        raise TimeoutError(f"{pid} does not go to sleep")
+        seen = [-1]
+
+        def slept() -> bool:
+            seen.append(self.dispatches(pid))
+            return procfs.read_stat(pid, pid).state == "S" and seen[-1] == seen[-2]
+
+        wait_for(slept, every_s=ASLEEP_S)
 
     @staticmethod
     def dispatches(pid: int) -> int:
@@ -63,8 +85,8 @@ class Children:
         for pid in tuple(self._running):
             self.end(pid)
 
-    def _start(self, program: str, core: int) -> int:
-        child = subprocess.Popen([sys.executable, "-S", "-c", program])
+    def _start(self, program: str, core: int, *descriptors: int) -> int:
+        child = subprocess.Popen([sys.executable, "-S", "-c", program], pass_fds=descriptors)
         self._running[child.pid] = child
         os.sched_setaffinity(child.pid, {core})
         return child.pid

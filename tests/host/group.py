@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import time
 from pathlib import Path
 
 from dasec.hosts.mainline import units
 from dasec.linux import cgroupfs
 from dasec.linux.knob import NativeKnob
+from tests.waiting import wait_for
 
 HEAVIEST = 262_144
 
@@ -82,11 +83,9 @@ class TestGroup:
 
 
 def _remove(path: Path) -> None:
-    for _ in range(300):
-        if not path.exists():
-            return
-        try:
+    def removed() -> bool:
+        with contextlib.suppress(OSError):
             path.rmdir()
-        except OSError:
-            time.sleep(0.01)
-    raise TimeoutError(f"{path} cannot be removed")
+        return not path.exists()
+
+    wait_for(removed, every_s=0.01)

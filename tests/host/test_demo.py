@@ -28,7 +28,7 @@ POLICIES = ("dasec", "static")
 REPETITIONS = 2
 SHORT = ["--seconds", "1", "--repetitions", str(REPETITIONS)]
 START_PATIENCE_S = 60.0
-CLEAN_PATIENCE_S = 30.0
+CLEAN_PATIENCE_S = 120.0
 
 
 AS_NOBODY = """\

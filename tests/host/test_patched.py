@@ -26,8 +26,9 @@ from dasec.model import Change, Knob, Outcome, ThreadState, VcpuId
 from dasec.safety.fingerprint import differences, fingerprint
 from dasec.safety.heirs import parent
 from tests.contract.stage import PatchedStage, probed_with_patch, roster
+from tests.waiting import wait_for
 
-from ..unit.service.command import configuration, dasec, wait_for
+from ..unit.service.command import configuration, dasec
 from .group import TestGroup
 
 pytestmark = pytest.mark.host

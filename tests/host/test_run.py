@@ -16,8 +16,9 @@ import pytest
 from dasec.exits import ExitStatus
 from dasec.linux import affinity, schedattr
 from dasec.load import find_tool
+from tests.waiting import PATIENCE_S, wait_for
 
-from ..unit.service.command import NOBODY, as_nobody, configuration, dasec, wait_for
+from ..unit.service.command import NOBODY, as_nobody, configuration, dasec
 
 pytestmark = pytest.mark.host
 
@@ -105,7 +106,7 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
         second = dasec("run", "--config", config, "--periods", "1", "--directory", tmp_path / "state")
         assert (second.status, len(second.errors)) == (ExitStatus.HOST, 1)
         process.terminate()
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == ExitStatus.DONE, errors
     assert knobs(busy) == before
     assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ..conftest import refuse
+from ..waiting import PATIENCE_S
 from .tool import Running, Tool, read_samples
 
 
@@ -40,7 +41,7 @@ def server(port: int) -> Iterator[subprocess.Popen[bytes]]:
         return
     process = subprocess.Popen([program, "-u", "nobody", "-l", "127.0.0.1", "-p", str(port), "-t", "1"])
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while not answers(port):
             assert process.poll() is None, "memcached did not start"
             assert time.monotonic() < deadline, "memcached does not answer"
@@ -95,12 +96,11 @@ def test_waiting_for_a_stopped_server_counts_as_latency(start: Callable[..., Run
     number = free_port()
     with server(number) as process:
         run = start(*SHORT, "--seconds", "2", "--port", str(number))
-        time.sleep(0.8)
-        process.send_signal(19)  # SIGSTOP
-        time.sleep(0.6)
+        process.send_signal(19)  # SIGSTOP, before the first request or soon after
+        time.sleep(1.0)
         process.send_signal(18)  # SIGCONT
         result = run.end()
-    # Open loop: about 600 of 2000 requests were scheduled meanwhile, not one per connection.
+    # Open loop: about 800 of 2000 requests were scheduled meanwhile, not one per connection.
     assert result["completed"].integer() == result["arrivals_scheduled"].integer()
     assert result["latency_ns"]["max"].integer() > 400_000_000
     assert result["latency_ns"]["p90"].integer() > 100_000_000
@@ -120,7 +120,7 @@ def test_a_server_that_dies_leaves_a_result_and_a_failure(tool: Tool, tmp_path: 
         run = tool.start(*SHORT, "--seconds", "30", "--port", str(number), "--out", str(out))
         time.sleep(0.8)
         process.kill()
-        _, err = run.process.communicate(timeout=30)
+        _, err = run.process.communicate(timeout=PATIENCE_S)
     assert run.process.returncode == 1
     assert err == "dasec-load: memcached closed all connections before the end of the run\n"
     assert out.read_text(encoding="ascii").endswith("}\n")
@@ -128,7 +128,7 @@ def test_a_server_that_dies_leaves_a_result_and_a_failure(tool: Tool, tmp_path: 
 
 def test_sigterm_ends_the_client_early(start: Callable[..., Running], port: str) -> None:
     run = start(*SHORT, "--seconds", "50", "--port", port)
-    time.sleep(0.7)
+    run.work(0.03)  # the warm-up brings 200 requests, of 20 us each
     result = run.terminate()
     assert result["interrupted"].value is True
     assert 0 < result["completed"].integer() < result["arrivals_scheduled"].integer()

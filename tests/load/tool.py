@@ -9,6 +9,8 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S, wait_for
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -66,9 +68,19 @@ class Running:
         assert process.stdout is not None
         self.ready = Node(json.loads(process.stdout.readline()))
 
+    def work(self, seconds: float) -> None:
+        """Until all its threads together have been on a core for so long, from now on."""
+        folder = Path(f"/proc/{self.ready['pid'].integer()}/task")
+
+        def on_cpu_ns() -> int:
+            return sum(int((task / "schedstat").read_text().split()[0]) for task in folder.iterdir())
+
+        begin_ns = on_cpu_ns()
+        wait_for(lambda: on_cpu_ns() - begin_ns > seconds * 1e9)
+
     def end(self) -> Node:
         """Waits for the result."""
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
         assert self.process.returncode == 0, err
         return Node(json.loads(out))
 
@@ -93,7 +105,7 @@ class Tool:
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs to the end, whatever that is."""
         return subprocess.run(
-            [self.path, *arguments], capture_output=True, text=True, timeout=60, check=False
+            [self.path, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
 
     def run(self, *arguments: str) -> Node:

@@ -122,10 +122,11 @@ def test_an_arm_may_bring_settings_of_its_own() -> None:
 def test_a_second_demo_is_refused_and_a_third_may_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workspace, "LOCK_PATIENCE_S", 0.2)
     first = workspace.lock(tmp_path / "demo")
-    with pytest.raises(Refusal, match="another demo is running"):
-        workspace.lock(tmp_path / "demo")
+    with monkeypatch.context() as impatient:
+        impatient.setattr(workspace, "LOCK_PATIENCE_S", 0.2)
+        with pytest.raises(Refusal, match="another demo is running"):
+            workspace.lock(tmp_path / "demo")
     workspace.unlock(first, tmp_path / "demo")
     assert not list(tmp_path.iterdir())
     workspace.unlock(workspace.lock(tmp_path / "demo"), tmp_path / "demo")

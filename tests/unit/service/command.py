@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
+
 NOBODY = 65534
 REPOSITORY = Path(__file__).resolve().parents[3]
-
-PATIENCE_S = 60 if os.environ.get("DASEC_GUEST") != "1" else 250
-"""In a guest without KVM a start alone takes ten times as long, and the host may be busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +36,6 @@ def dasec(*arguments: str | Path, before: Sequence[str] = ()) -> Answer:
         env=environment,
     )
     return Answer(done.returncode, done.stdout, done.stderr.splitlines())
-
-
-def wait_for(condition: Callable[[], bool], patience_s: float = 30.0) -> None:
-    """Polls until it is so; fails if it never is."""
-    deadline_s = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "it never came to be"
-        time.sleep(0.02)
 
 
 def configuration(folder: Path, text: str = "", selector: str = "") -> Path:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from dasec.exits import ExitStatus
+from tests.waiting import wait_for
 
-from .command import FAKE, configuration, dasec, wait_for
+from .command import FAKE, configuration, dasec
 
 
 @pytest.mark.parametrize(
