@@ -23,6 +23,12 @@ static const struct {
 	{"refusals", job_refusals},
 	{"fuzz", job_fuzz},
 	{"stress", job_stress},
+	{"pipe-unused", job_pipe_unused},
+	{"pipe-counted", job_pipe_counted},
+	{"pipe-controlled", job_pipe_controlled},
+	{"messaging-unused", job_messaging_unused},
+	{"messaging-counted", job_messaging_counted},
+	{"messaging-controlled", job_messaging_controlled},
 	{"after-exec", lifecycle_after_exec},
 	{"nothing", nothing},
 };

@@ -1,0 +1,45 @@
+"""KASAN, lockdep, kmemleak, KCSAN while our files are read, written and stressed. Slow: two more kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.vm.boot import GuestRun
+from tests.vm.checkers import alive, complaints, other_than_races, races, races_of_ours
+from tests.vm.conftest import CONSOLE_TAIL, DEBUG_TIMEOUT_S, build_kernel
+from tests.vm.counted import COUNTED, PARALLEL, parse, run_jobs
+from tests.vm.qemu import Qemu
+
+pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(3 * DEBUG_TIMEOUT_S)]
+
+JOBS = ("lifecycle", "permissions", "refusals", "wakes", "stress", "fuzz")
+ROOM_FOR_REPORTS = "norandmaps log_buf_len=8M"
+
+
+def booted(qemu: Qemu, initramfs: Path, variant: str, clock: tuple[str, ...]) -> GuestRun:
+    kernel = build_kernel(variant)
+    run = run_jobs(qemu, kernel, initramfs, 2, JOBS, DEBUG_TIMEOUT_S, clock, ROOM_FOR_REPORTS)
+    assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
+    assert [job.exit_status for job in parse(run.console).values()] == [0] * len(JOBS)
+    return run
+
+
+def test_the_checkers_of_memory_and_of_locks_find_nothing(qemu: Qemu, initramfs: Path) -> None:
+    run = booted(qemu, initramfs, "--debug", COUNTED)
+    assert complaints(run.console) == ()
+    at_work = alive(run.console)
+    assert at_work["lockdep debug_locks"] == "1", "lockdep switched itself off"
+    assert "kmemleak scan 2" in at_work
+    assert {job.tainted for job in parse(run.console).values()} == {0}
+
+
+def test_the_checker_of_data_races_finds_none_of_ours(qemu: Qemu, initramfs: Path) -> None:
+    """Two CPUs at the same time; counted ones take turns, so that nobody is there during a race's window."""
+    run = booted(qemu, initramfs, "--kcsan", PARALLEL)
+    said = complaints(run.console)
+    assert races_of_ours(said) == ()
+    assert other_than_races(said) == ()
+    print(f"{len(list(races(said)))} races of the kernel's own")
+    assert int(alive(run.console)["kcsan setup_watchpoints"]) > 0
