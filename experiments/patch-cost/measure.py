@@ -55,7 +55,8 @@ def main() -> None:
 def row(load: str, name: str, one: Cost, stock: Cost) -> str:
     """One line of the table in the README."""
     added, half = one.more_than(stock)
-    return f"| {load} | {name} | {one.instructions:.1f} | {added:+.2f} ± {half:.2f} |"
+    more = "" if name == STOCK else f"{added:+.2f} ± {half:.2f}"
+    return f"| {load} | {name} | {one.instructions:.1f} | {more} |"
 
 
 if __name__ == "__main__":

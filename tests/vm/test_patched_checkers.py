@@ -14,7 +14,7 @@ from tests.vm.qemu import Qemu
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(3 * DEBUG_TIMEOUT_S)]
 
-JOBS = ("lifecycle", "permissions", "refusals", "wakes", "stress", "fuzz")
+JOBS = ("lifecycle", "permissions", "refusals", "wakes", "long-stress", "fuzz")
 ROOM_FOR_REPORTS = "norandmaps log_buf_len=8M"
 
 

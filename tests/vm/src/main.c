@@ -23,6 +23,7 @@ static const struct {
 	{"refusals", job_refusals},
 	{"fuzz", job_fuzz},
 	{"stress", job_stress},
+	{"long-stress", job_long_stress},
 	{"pipe-unused", job_pipe_unused},
 	{"pipe-counted", job_pipe_counted},
 	{"pipe-controlled", job_pipe_controlled},
