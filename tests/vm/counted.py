@@ -23,7 +23,7 @@ TOOLS = ("busybox", "cpio", "cc", "make")
 """QEMU is not among them: tests.vm.qemu gets it."""
 
 COMPLAINTS = (
-    "WARNING|BUG:|KASAN|KCSAN|UBSAN|kmemleak: [0-9]+ new|INFO: |possible .* deadlock|Oops|Call Trace|hung"
+    "WARNING|BUG:|KASAN:|KCSAN:|UBSAN|kmemleak: [0-9]+ new|INFO: |possible .* deadlock|Oops|Call Trace|hung"
 )
 """What no job may leave in the kernel's log; INFO covers lockdep, RCU stalls and the task watchdog."""
 

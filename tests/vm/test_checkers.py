@@ -7,12 +7,14 @@ from tests.vm.checkers import alive, complaints, other_than_races, races, races_
 CONSOLE = """GUEST-LOG:[    1.0] ==================================================================
 GUEST-LOG:[    1.0] BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_do_timer
 GUEST-LOG:[    1.0] write to 0xffffffff8 of 4 bytes by task 0 on cpu 0:
+GUEST-LOG:[    1.0] CPU: 0 PID: 0 Comm: swapper Not tainted 6.1.192-dasec #1
 GUEST-LOG:[    1.0] ==================================================================
 GUEST-JOB:stress
 GUEST-LOG:[    2.0] ==================================================================
 GUEST-LOG:[    2.0] BUG: KCSAN: data-race in copy_process / single_open_size
 GUEST-LOG:[    2.0]  dasec_open+0x50/0x90
 GUEST-LOG:[    2.0] ==================================================================
+GUEST-LOG:[    2.5] e1000: eth0 is up
 GUEST-LOG:[    3.0] WARNING: CPU: 0 PID: 1 at kernel/sched/core.c:1
 GUEST-END:0
 GUEST-CHECKER:kmemleak scan 2

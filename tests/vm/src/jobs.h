@@ -14,6 +14,7 @@ void job_refusals(void);
 void job_fuzz(void);
 void job_stress(void);
 void job_long_stress(void);
+void job_race(void);
 void job_pipe_unused(void);
 void job_pipe_counted(void);
 void job_pipe_controlled(void);

@@ -13,7 +13,7 @@ enum { MESSAGING_SIDE = 20 };
 /* Called when the threads are there and have not begun. */
 typedef void loads_ready(void);
 
-/* Two threads pass a word through two pipes to and fro, as `perf bench sched pipe -T` does. */
+/* Two threads pass a word through two pipes back and forth, as `perf bench sched pipe -T` does. */
 int64_t load_pipe(int turns, loads_ready *ready);
 
 /*

@@ -24,6 +24,7 @@ static const struct {
 	{"fuzz", job_fuzz},
 	{"stress", job_stress},
 	{"long-stress", job_long_stress},
+	{"race", job_race},
 	{"pipe-unused", job_pipe_unused},
 	{"pipe-counted", job_pipe_counted},
 	{"pipe-controlled", job_pipe_controlled},
