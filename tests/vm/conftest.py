@@ -21,7 +21,7 @@ JOBS = (
 SELFTESTS = ("interface_test", "behaviour_test")
 CPU_COUNTS = (2, 4)
 GUEST_TIMEOUT_S = 900
-DEBUG_TIMEOUT_S = 1500
+DEBUG_TIMEOUT_S = 3600
 CONSOLE_TAIL = 4000
 
 Boot = Callable[[Path, int, tuple[str, ...]], GuestRun]

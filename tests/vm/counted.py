@@ -23,9 +23,18 @@ TOOLS = ("busybox", "cpio", "cc", "make")
 """QEMU is not among them: tests.vm.qemu gets it."""
 
 COMPLAINTS = (
-    "WARNING|BUG:|KASAN|KCSAN|UBSAN|kmemleak: [0-9]+ new|INFO: |possible .* deadlock|Oops|Call Trace|hung"
+    "WARNING|BUG:|KASAN:|KCSAN:|UBSAN|kmemleak: [0-9]+ new|INFO: |possible .* deadlock|Oops|Call Trace|hung"
 )
 """What no job may leave in the kernel's log; INFO covers lockdep, RCU stalls and the task watchdog."""
+
+REPORT_LINES = 80
+"""What a complaint is followed by: the longest report of KASAN or KCSAN with its stacks."""
+
+COUNTED = ("-accel", "tcg", "-icount", "shift=1,sleep=off", "-rtc", "base=2026-01-01,clock=vm")
+"""Two virtual ns an instruction; a guest that sleeps skips to its next timer."""
+
+PARALLEL = ("-accel", "tcg,thread=multi")
+"""A host thread for each CPU, by the host's clock: what a detector of races needs, and nothing else."""
 
 LEAK_AGE_S = 6
 """kmemleak reports what nothing has pointed to for 5 s: MSECS_MIN_AGE in mm/kmemleak.c."""
@@ -38,7 +47,7 @@ busybox mount -t devtmpfs dev /dev
 busybox mount -t tmpfs tmpfs /tmp
 busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
-busybox dmesg -c | busybox grep -E '{COMPLAINTS}' | busybox sed 's/^/GUEST-LOG:/'
+busybox dmesg -c | busybox grep -E -A {REPORT_LINES} '{COMPLAINTS}' | busybox sed 's/^/GUEST-LOG:/'
 for job in $(busybox echo $jobs | busybox tr , ' '); do
     busybox echo "GUEST-JOB:$job"
     program=/programs/$job
@@ -46,17 +55,20 @@ for job in $(busybox echo $jobs | busybox tr , ' '); do
     $program
     busybox echo "GUEST-END:$?"
     busybox dmesg -c >/tmp/log
-    busybox grep -E -A 40 '{COMPLAINTS}' /tmp/log | busybox sed 's/^/GUEST-LOG:/'
+    busybox grep -E -A {REPORT_LINES} '{COMPLAINTS}' /tmp/log | busybox sed 's/^/GUEST-LOG:/'
     busybox echo "GUEST-TAINT:$(busybox cat /proc/sys/kernel/tainted)"
 done
 leaks=/sys/kernel/debug/kmemleak
-if busybox mount -t debugfs debugfs /sys/kernel/debug && [ -e $leaks ]; then
+busybox mount -t debugfs debugfs /sys/kernel/debug
+if [ -e $leaks ]; then
     for scan in 1 2; do
         busybox sleep {LEAK_AGE_S}
-        busybox echo scan >$leaks
+        busybox echo scan >$leaks && busybox echo "GUEST-CHECKER:kmemleak scan $scan"
     done
     busybox sed 's/^/GUEST-LOG:leak: /' $leaks
 fi
+busybox sed 's/^/GUEST-CHECKER:kcsan /' /sys/kernel/debug/kcsan 2>/dev/null
+busybox grep debug_locks /proc/lockdep_stats 2>/dev/null | busybox sed 's/^/GUEST-CHECKER:lockdep/'
 busybox echo "{EXIT_MARK}0"
 busybox reboot -f
 """
@@ -113,16 +125,21 @@ def jobs_initramfs(scratch: Path, programs: Iterable[Path] = ()) -> Path:
 
 
 def run_jobs(
-    qemu: Qemu, kernel: Path, initramfs: Path, cpus: int, jobs: tuple[str, ...], timeout_s: int
+    qemu: Qemu,
+    kernel: Path,
+    initramfs: Path,
+    cpus: int,
+    jobs: tuple[str, ...],
+    timeout_s: int,
+    clock: tuple[str, ...] = COUNTED,
+    options: str = "norandmaps",
 ) -> GuestRun:
-    """Boots with instruction counting and runs the jobs."""
+    """Boots, with instruction counting unless another clock is given, and runs the jobs."""
     command = qemu.command(
         *("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
-        *("-accel", "tcg", "-cpu", "max,-rdrand,-rdseed", "-smp", str(cpus), "-m", str(MEMORY_MIB)),
-        # Two virtual ns an instruction; a guest that sleeps skips to its next timer.
-        *("-icount", "shift=1,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
+        *("-cpu", "max,-rdrand,-rdseed", "-smp", str(cpus), "-m", str(MEMORY_MIB), *clock),
         *("-kernel", str(kernel), "-initrd", str(initramfs)),
-        *("-append", f"console=ttyS0 quiet panic=-1 norandmaps jobs={','.join(jobs)}"),
+        *("-append", f"console=ttyS0 quiet panic=-1 {options} jobs={','.join(jobs)}"),
     )
     return run_until_end(command, timeout_s)
 

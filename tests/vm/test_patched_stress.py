@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.conftest import CONSOLE_TAIL, DEBUG_TIMEOUT_S, JOBS, SELFTESTS, Boot, build_kernel
-from tests.vm.counted import Job, parse, run_jobs
-from tests.vm.qemu import Qemu
+from tests.vm.conftest import CONSOLE_TAIL, JOBS, SELFTESTS, Boot
+from tests.vm.counted import Job
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 
@@ -46,17 +45,3 @@ def test_the_same_guest_says_the_same_twice(boot: Boot, patched_kernel: Path) ->
     first, second = (boot(patched_kernel, 2, REPEATED) for _ in range(2))
     assert first.exit_status == 0, first.console[-CONSOLE_TAIL:]
     assert first.console == second.console
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(2 * DEBUG_TIMEOUT_S)
-@pytest.mark.parametrize("variant", ["--debug", "--kcsan"])
-def test_the_kernels_own_checkers_find_nothing_under_stress(
-    qemu: Qemu, initramfs: Path, variant: str
-) -> None:
-    """KASAN, lockdep and kmemleak; or KCSAN. The kernel reports into its log, which must stay empty."""
-    jobs = ("lifecycle", "permissions", "refusals", "wakes", "fuzz", "stress")
-    run = run_jobs(qemu, build_kernel(variant), initramfs, 2, jobs, DEBUG_TIMEOUT_S)
-    assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
-    for name, job in parse(run.console).items():
-        assert (name, job.exit_status, job.complaints, job.tainted) == (name, 0, (), 0)
