@@ -11,11 +11,12 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from dasec.demo.needs import find_tree
 from dasec.demo.results import RunResult
 from dasec.demo.run import Bench, Tools, measure_one
+from dasec.demo.tree import Tree
 from dasec.demo.workspace import prepared
 from dasec.exits import Refusal
+from dasec.linux.cgroupfs import find_hierarchy
 from dasec.load import find_tool
 
 from .cells import CORES, ITERATIONS_PER_US, Cell
@@ -29,7 +30,7 @@ def main() -> None:
     cell = Cell.named(sys.argv[1])
     SERVICE_CPUS.write_text(f"{(1 << CORES) - 1:x}\n", encoding="ascii")
     os.sched_setaffinity(0, {CORES})
-    tree = find_tree()
+    tree = Tree.of(find_hierarchy())
     tools = Tools(find_tool(), memcached=Path("/nonexistent"))
     with prepared(tree) as directory:
         bench = Bench(cell.plan, tools, tree, directory, ITERATIONS_PER_US)

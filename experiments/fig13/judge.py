@@ -13,7 +13,7 @@ from dasec.demo.plot import COLOURS, DASHES
 from dasec.demo.results import ALL, Measured, RunResult, TenantResult
 from dasec.load import Latencies
 
-from .cells import ARMS, POLICIES, scenario_for
+from .cells import ARMS, CORES, POLICIES, scenario_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,7 @@ def table(judged: Sequence[Judged]) -> str:
         "|---" * (4 + len(POLICIES)) + "|",
     ]
     for one in judged:
-        busy = [run.busy for run in one.measured.of(NONE)]
+        busy = [sum(tenant.cores for tenant in run.tenants) / CORES for run in one.measured.of(NONE)]
         spread = " / ".join(f"{one.compared(CONTROL, metric).control_spread:.2f}" for metric in JUDGED)
         default = " / ".join(f"{one.default_ms(metric):.2f}" for metric in JUDGED)
         arms = " | ".join(_cell(one, arm) for arm in POLICIES)
