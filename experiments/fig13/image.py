@@ -85,7 +85,9 @@ def pack(scratch: Path) -> Path:
     (tree / "bin/load").chmod(0o755)
     _copy_shared_objects(tree)
     init = INIT.replace("PREFIX", sys.base_prefix).replace("PYTHON ", f"{python.resolve()} ")
-    return pack_initramfs(tree, init).rename(archive)
+    packed = pack_initramfs(tree, init).rename(archive)
+    shutil.rmtree(tree)
+    return packed
 
 
 def _copy_standard_library(tree: Path) -> None:
