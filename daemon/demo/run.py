@@ -93,7 +93,7 @@ def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress:
     for repetition, order in enumerate(plan.orders):
         for arm in order:
             progress.begin(arm, repetition)
-            runs.append(_measure(bench, arm, repetition, progress.tick))
+            runs.append(measure_one(bench, arm, repetition, progress.tick))
     tenants = tuple(tenant.name for tenant in plan.scenario.tenants)
     return Measured(plan.arms, tenants, plan.repetitions, tuple(runs))
 
@@ -109,7 +109,7 @@ def calibrate(tool: Path, directory: Path) -> float:
     return figure(read_json(out), "iterations_per_us")
 
 
-def _measure(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
+def measure_one(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
     """One run; on a machine that is too slow or too busy to be ready in time, with more time."""
     lead_s = bench.plan.timing.lead_s
     for patience in LEAD_FACTORS:

@@ -1,46 +1,106 @@
-"""run.py in a QEMU guest of our patched kernel; what it measured comes back by the console.
+"""One cell in a QEMU guest of our patched kernel, on five CPUs of equal and constant speed.
 
-python experiments/fig13/guest.py DIRECTORY [OPTIONS OF run.py]
+QEMU counts instructions, turns.so makes the turns of its CPUs equal, and the guest's idle loop
+burns its turns: virtual time is a function of what the guest does, however busy the host is.
 """
 
 from __future__ import annotations
 
-import base64
-import io
-import re
-import sys
-import tarfile
-import tempfile
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY))
+from tests.vm.boot import EXIT_MARK
+from tests.vm.qemu import Qemu
 
-from tests.vm.built import patched_image  # noqa: E402
-from tests.vm.guest import CgroupLayout, GuestKernel, run_in_guest  # noqa: E402
+from .cells import CORES, Cell
+from .inside import RUN
 
-TIMEOUT_S = 6 * 3600
-BEGIN, END = "RESULT-BEGIN", "RESULT-END"
+HERE = Path(__file__).resolve().parent
+TIMEOUT_S = 2 * 3600
+"""A cell takes 60 to 150 s of one of the host's cores; a busy host gives it a small part of one."""
+
+MEMORY_MIB = 768
+NICE = 10
+KERNEL = (
+    *("console=ttyS0", "quiet", "panic=-1", "norandmaps", "nohpet", "tsc=reliable", "cpu_init_udelay=0"),
+    *("nohz=off", "skew_tick=1", "idle=poll", f"isolcpus={CORES}"),
+)
+"""idle=poll with turns.so burns idle turns; ticks come on every CPU and one after another; the last CPU is
+out of the balancing domain, so that what measures does not disturb what is measured."""
+
+Run = dict[str, object]
 
 
-def main() -> None:
-    """Boot, measure, unpack."""
-    out, *options = sys.argv[1:]
-    command = (
-        f"cd {REPOSITORY} && .venv/bin/python experiments/fig13/run.py --out /run/fig13 {' '.join(options)};"
-        f" status=$?; echo {BEGIN}; tar -C /run/fig13 -cz . | base64; echo {END}; exit $status"
+class GuestFailedError(Exception):
+    """A guest that did not bring all of its runs; the text is its last words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What every guest is made of."""
+
+    qemu: Qemu
+    kernel: Path
+    archive: Path
+    turns: Path
+
+    def command(self, cell: Cell) -> list[str]:
+        """The command line; LD_PRELOAD is set for QEMU alone."""
+        return [
+            *("nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
+            *self.qemu.command("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
+            *("-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed"),
+            *("-smp", str(CORES + 1), "-m", str(MEMORY_MIB)),
+            *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
+            *("-kernel", str(self.kernel), "-initrd", str(self.archive)),
+            *("-append", " ".join((*KERNEL, f"cell={cell.name}"))),
+        ]
+
+
+def build_turns(scratch: Path) -> Path:
+    """The library that QEMU is preloaded with."""
+    target = scratch / "turns.so"
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(target)]
+    subprocess.run([*command, str(HERE / "turns.c"), "-ldl"], check=True)
+    return target
+
+
+def measure(machine: Machine, cell: Cell, on_run: Callable[[], None]) -> list[Run]:
+    """All runs of a cell; told of each one. Raises GuestFailedError."""
+    process = subprocess.Popen(
+        machine.command(cell),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
     )
-    kernel = GuestKernel("patched", patched_image(), ())
-    with tempfile.TemporaryDirectory() as scratch:
-        run = run_in_guest(kernel, CgroupLayout.V2, command, Path(scratch), TIMEOUT_S)
-    print(run.console.split(BEGIN)[0])
-    found = re.search(rf"^{BEGIN}$(.*?)^{END}$", run.console, re.MULTILINE | re.DOTALL)
-    if found is not None:
-        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(found[1]))) as archive:
-            archive.extractall(out, filter="data")
-    if run.exit_status != 0:
-        sys.exit(f"fig13: the guest ended with {run.exit_status}")
+    alarm = threading.Timer(TIMEOUT_S, process.kill)
+    alarm.start()
+    lines: list[str] = []
+    runs: list[Run] = []
+    try:
+        for line in _lines(process):
+            if line.startswith(RUN):
+                runs.append(json.loads(line.removeprefix(RUN)))
+                on_run()
+            else:
+                lines.append(line)
+    finally:
+        alarm.cancel()
+        process.kill()
+        process.wait()
+    if f"{EXIT_MARK}0" not in lines:
+        raise GuestFailedError(f"cell {cell.name}: " + " | ".join(lines[-6:]))
+    return runs
 
 
-if __name__ == "__main__":
-    main()
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line.rstrip("\r\n")

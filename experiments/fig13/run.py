@@ -1,103 +1,160 @@
 """Each of the paper's rules alone and all three, at consolidation ratios 1 to 4 (the paper's Figure 13).
 
-    python experiments/fig13/run.py --out DIRECTORY [--ratios 1,2,3,4] [--seconds 5] [--repetitions 5]
+    python -m experiments.fig13.run --out DIRECTORY [--ratios 1,2,3,4] [--repetitions 4] [--jobs 2]
 
-As root on the kernel to be measured; experiments/fig13/guest.py runs it in a guest of our patched one.
-A ratio is so many fan-out services with as many vCPUs each as there are cores. Per ratio one JSON
-file in the format of `dasec demo`, with the arms interleaved and an A/A control.
+From the repository's top folder; in deterministic guests of our patched kernel; needs no root. A cell that
+is there already (DIRECTORY/cell-RATIO-REPETITION.json) is not measured again, and the guest's root is not
+packed again, so an interrupted run goes on where it was. Then: results.json, table.md and fig13.png.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from dasec.demo import needs
-from dasec.demo.arms import arms_for
-from dasec.demo.layout import Layout
-from dasec.demo.main_job import Wish, do
-from dasec.demo.run import Plan
-from dasec.demo.scenario import FanOut, Scenario, Timing
-from dasec.exits import Refusal
+from tests.vm.built import HostCannotError, patched_image
+from tests.vm.qemu import QemuMissingError, counting_qemu, major_version
 
-RATE_PER_S = 300
-"""Requests of one service: with the default stages 0.5 cores of work, 0.15 of it in the background, so
-that four services load four cores to 0.66 and two cores, whose services have no background, to 0.66."""
+from .cells import ARMS, CORES, MIPS, RATIOS, REPETITIONS, Cell, cells
+from .guest import GuestFailedError, Machine, Run, build_turns, measure
+from .image import pack
+from .judge import Judged, draw, judge, table
 
-RULES = ("tsa", "rla", "rcr")
-
-CFS = "[rla]\nfloor_us = 100\nstart_us = 2000\nceiling_us = 6000\nrespect_burst = false\n"
-"""On CFS the wake-up granularity means something between 0 and half the scheduling latency (12 ms on two
-CPUs, 18 ms on four: kernel/sched/fair.c), and a short one interrupts nobody's own burst."""
-
-
-def settings_for(arm: str) -> str:
-    """The configuration under which only the arm's rule works, or all of them."""
-    switches = "".join(f"[{rule}]\nenabled = false\n" for rule in RULES if arm not in (rule, "all"))
-    if "[rla]" not in switches:
-        switches += CFS
-    return f'policy = "dasec"\n{switches}'
+TOOLS = ("busybox", "cpio", "cc", "make", "ldd", "strip")
+FAILED, HOST_CANNOT = 1, 3
 
 
-def scenario_for(cores: int, ratio: int) -> Scenario:
-    """`ratio` services of `cores` vCPUs each: main, helpers, from three cores on one in the background."""
-    background = 1 if cores > 2 else 0
-    helpers = max(1, cores - 1 - background)
-    services = [
-        FanOut(f"service-{index}", rate_per_s=RATE_PER_S, helpers=helpers, background=background)
-        for index in range(ratio)
+def main_machine(scratch: Path) -> Machine:
+    """Everything that the guests need, built or found. Raises HostCannotError, QemuMissingError."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise HostCannotError(f"fig13: {', '.join(missing)}: not found: install what provides it")
+    scratch.mkdir(parents=True, exist_ok=True)
+    return Machine(counting_qemu(), patched_image(), pack(scratch), build_turns(scratch))
+
+
+def file_of(out: Path, cell: Cell) -> Path:
+    """Where the runs of a cell are kept."""
+    return out / f"cell-{cell.name}.json"
+
+
+def measure_all(machine: Machine, wanted: Sequence[Cell], out: Path, jobs: int) -> list[str]:
+    """The cells, `jobs` at a time; what failed, in a line each."""
+    failures = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"))
+    with (
+        Progress(
+            *columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=Console()
+        ) as shown,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
+        task = shown.add_task("measuring", total=len(wanted) * len(ARMS))
+        waiting = {pool.submit(measure, machine, cell, lambda: shown.advance(task)): cell for cell in wanted}
+        for done in as_completed(waiting):
+            cell = waiting[done]
+            try:
+                text = "".join(json.dumps(run) + "\n" for run in done.result())
+            except GuestFailedError as error:
+                failures.append(str(error))
+                continue
+            unfinished = file_of(out, cell).with_suffix(".part")
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.rename(file_of(out, cell))
+            shown.console.print(f"ratio {cell.ratio}, repetition {cell.repetition}: done", highlight=False)
+    return failures
+
+
+def runs_of(out: Path, cell: Cell) -> list[Run]:
+    """What was measured of a cell."""
+    return [json.loads(line) for line in file_of(out, cell).read_text(encoding="utf-8").splitlines()]
+
+
+def conditions(machine: Machine) -> Mapping[str, object]:
+    """What a reader must know to do it again."""
+    return {
+        "kernel": f"patched 6.1, {machine.kernel.parent.name}",
+        "qemu_major": major_version(machine.qemu),
+        "python": platform.python_version(),
+        "service_cores": CORES,
+        "mips_per_core": MIPS,
+        "plan": {key: value for key, value in asdict(Cell(1, 0).plan).items() if key != "scenario"},
+    }
+
+
+def publish(machine: Machine, judged: Sequence[Judged], out: Path) -> None:
+    """results.json, the picture and the table."""
+    lines = [json.dumps(asdict(run)) for one in judged for run in one.measured.runs]
+    verdicts = [
+        {
+            "ratio": one.ratio,
+            "arm": arm,
+            "metric": comparison.metric,
+            "ratios": [round(value, 4) for value in comparison.ratios],
+            "estimate": asdict(comparison.estimate),
+            "control_spread": comparison.control_spread,
+            "verdict": comparison.verdict,
+        }
+        for one in judged
+        for arm in ARMS[1:]
+        for comparison in (one.compared(arm, "mean"), one.compared(arm, "p99"))
     ]
-    return Scenario(cores, tuple(services))
+    head = json.dumps({"conditions": conditions(machine), "comparisons": verdicts}, indent=1)
+    text = head.removesuffix("\n}") + ',\n "runs": [\n' + ",\n".join(lines) + "\n]}\n"
+    (out / "results.json").write_text(text, encoding="utf-8")
+    (out / "table.md").write_text(table(judged) + "\n", encoding="utf-8")
+    draw(judged, out / "fig13.png")
 
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
-@click.option("--ratios", default="1,2,3,4")
-@click.option("--seconds", type=click.FloatRange(min=0.5), default=5.0)
-@click.option("--warmup", type=click.FloatRange(min=0.5), default=4.0, help="In which the rules settle.")
-@click.option("--lead", type=click.FloatRange(min=0.5), default=1.2, help="For everything to start.")
-@click.option("--repetitions", type=click.IntRange(min=1), default=5)
-@click.option("--layout", type=click.Choice([str(one) for one in Layout]), default=str(Layout.VM))
-@click.option("--seed", type=int, default=1)
-def main(
-    out: Path,
-    ratios: str,
-    seconds: float,
-    warmup: float,
-    lead: float,
-    repetitions: int,
-    layout: str,
-    seed: int,
-) -> None:
-    """Measure and write DIRECTORY/ratio-N.json."""
-    needs.check_root()
-    needs.check_libraries()
+@click.option("--ratios", default=",".join(map(str, RATIOS)), help="Whole numbers, with commas.")
+@click.option("--repetitions", type=click.IntRange(min=1), default=REPETITIONS)
+@click.option("--jobs", type=click.IntRange(min=1), default=2, help="Guests at a time, a core each.")
+def main(out: Path, ratios: str, repetitions: int, jobs: int) -> None:
+    """Measure what is missing; publish when nothing is."""
+    try:
+        chosen = tuple(map(int, ratios.split(",")))
+    except ValueError:
+        raise click.UsageError(f"--ratios: {ratios!r}: give whole numbers such as 1,2,4") from None
     out.mkdir(parents=True, exist_ok=True)
-    arms = (*RULES, "all")
-    cores = len(os.sched_getaffinity(0))
-    for ratio in map(int, ratios.split(",")):
-        plan = Plan(
-            scenario_for(cores, ratio),
-            Layout(layout),
-            Timing(seconds, warmup, lead),
-            arms_for(arms),
-            repetitions,
-            seed,
-            {arm: settings_for(arm) for arm in arms},
-        )
-        outcome = do(Wish(plan, out / f"ratio-{ratio}.png"), Console(width=110))
-        text = json.dumps(outcome.document, indent=1) + "\n"
-        (out / f"ratio-{ratio}.json").write_text(text, encoding="utf-8")
+    every = cells(chosen, repetitions)
+    wanted = [cell for cell in every if not file_of(out, cell).exists()]
+    click.echo(
+        f"{len(every)} guests with {len(ARMS)} runs each, {len(every) - len(wanted)} of them done before"
+    )
+    try:
+        machine = main_machine(out / "guest")
+    except (HostCannotError, QemuMissingError) as error:
+        click.echo(str(error), err=True)
+        raise SystemExit(HOST_CANNOT) from None
+    failures = measure_all(machine, wanted, out, jobs)
+    for failure in failures:
+        click.echo(f"fig13: {failure}", err=True)
+    if failures:
+        raise SystemExit(FAILED)
+    judged = [
+        judge(ratio, [run for cell in every if cell.ratio == ratio for run in runs_of(out, cell)])
+        for ratio in sorted(chosen)
+    ]
+    publish(machine, judged, out)
+    click.echo(table(judged))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Refusal as refusal:
-        for line in refusal.lines:
-            click.echo(line, err=True)
-        raise SystemExit(refusal.status) from None
+    main()

@@ -1,0 +1,163 @@
+"""The guest's root: busybox, Python, the daemon and its libraries, the load tool; nothing else.
+
+A deterministic guest cannot read files of its host while it runs: when they arrive depends on the
+host. So all is packed into an initramfs, compiled, from what this environment has installed.
+"""
+
+from __future__ import annotations
+
+import compileall
+import importlib.metadata
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.vm.boot import EXIT_MARK, pack_initramfs
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+ROOTS = ("dasec", "hdrhistogram")
+"""The daemon, and what turns the load tool's samples into figures."""
+
+NOT_RUN = ("pbr", "setuptools")
+"""Asked for by hdrhistogram, for its installation only."""
+
+UNUSED = (
+    *("test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "site-packages", "turtledemo"),
+    *("distutils", "pydoc_data", "config-*", "__pycache__", "_tkinter*", "_sqlite3*", "_test*", "sqlite3"),
+)
+"""Of the standard library: large, and nothing of ours imports it. A large archive costs at each boot."""
+
+LOAD_SOURCE = REPOSITORY / "experiments/load"
+SITE = "usr/lib/site"
+INIT = f"""#!/bin/busybox sh
+busybox mkdir -p /proc /sys /dev /tmp /run
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sys /sys
+busybox mount -t devtmpfs dev /dev
+busybox mount -t tmpfs tmpfs /tmp
+busybox mount -t tmpfs tmpfs /run
+busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
+busybox ip link set lo up
+export PATH=/bin HOME=/tmp PYTHONHOME=PREFIX PYTHONPATH=/{SITE} PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
+export DASEC_LOAD=/bin/load
+PYTHON -m experiments.fig13.inside $cell
+busybox echo "{EXIT_MARK}$?"
+busybox reboot -f
+"""
+
+LOAD = """#!/bin/busybox sh
+exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load "$@"
+"""
+"""The services keep to their own cores from their first instruction on."""
+
+
+def pack(scratch: Path) -> Path:
+    """The archive, below `scratch`; as it is if it is there, so that all cells of a run have the same one."""
+    tree = scratch / "root"
+    if (archive := scratch / "guest.cpio").exists():
+        return archive
+    shutil.rmtree(tree, ignore_errors=True)
+    python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    _copy_standard_library(tree)
+    _copy_libraries(tree / SITE)
+    shutil.copytree(
+        REPOSITORY / "daemon", tree / SITE / "dasec", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    package = tree / SITE / HERE.relative_to(REPOSITORY)
+    package.mkdir(parents=True)
+    for name in ("inside.py", "cells.py"):
+        shutil.copy(HERE / name, package / name)
+    _compile(tree)
+    _copy_program(tree, python)
+    (tree / "bin").mkdir(exist_ok=True)
+    shutil.copy(shutil.which("busybox") or "/bin/busybox", tree / "bin/busybox")
+    (tree / "bin/sh").symlink_to("busybox")
+    make = ["make", "-s", "-C", str(LOAD_SOURCE), f"BUILD={scratch.resolve() / 'load'}", "COUNTED=1"]
+    subprocess.run(make, check=True)
+    shutil.copy(scratch / "load/dasec-load", tree / "bin/dasec-load")
+    (tree / "bin/load").write_text(LOAD, encoding="utf-8")
+    (tree / "bin/load").chmod(0o755)
+    _copy_shared_objects(tree)
+    init = INIT.replace("PREFIX", sys.base_prefix).replace("PYTHON ", f"{python.resolve()} ")
+    packed = pack_initramfs(tree, init).rename(archive)
+    shutil.rmtree(tree)
+    return packed
+
+
+def _copy_standard_library(tree: Path) -> None:
+    library = Path(sysconfig.get_path("stdlib"))
+    target = tree / library.relative_to("/")
+    shutil.copytree(library, target, ignore=shutil.ignore_patterns(*UNUSED), symlinks=True)
+
+
+def _copy_libraries(site: Path) -> None:
+    """The installed files of our requirements and of theirs, without the programs."""
+    for name in sorted(_closure(ROOTS)):
+        distribution = importlib.metadata.distribution(name)
+        for file in distribution.files or ():
+            source = Path(str(distribution.locate_file(file)))
+            if name == "dasec" and not file.parts[0].endswith("-info"):
+                continue
+            if ".." in file.parts or "__pycache__" in file.parts or not source.is_file():
+                continue
+            (site / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, site / file)
+
+
+def _closure(names: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in NOT_RUN:
+            continue
+        found.add(name)
+        for requirement in importlib.metadata.requires(name) or ():
+            if ";" not in requirement:
+                waiting.append(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+    return found
+
+
+def _compile(tree: Path) -> None:
+    """Compiled once here, in the place of the source."""
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(tree, quiet=2, legacy=True, invalidation_mode=mode, maxlevels=20)
+    for source in tree.rglob("*.py"):
+        if source.with_suffix(".pyc").exists():
+            source.unlink()
+
+
+def _copy_program(tree: Path, program: Path) -> None:
+    target = tree / program.resolve().relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(program.resolve(), target)
+
+
+def _copy_shared_objects(tree: Path) -> None:
+    """Whatever the dynamic linker would load for the programs and extension modules in the tree."""
+    programs = [path for path in tree.rglob("*") if path.is_file() and _is_elf(path)]
+    for needed in sorted(set(_needed(programs))):
+        target = tree / needed.relative_to("/")
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(needed.resolve(), target)
+            programs.append(target)
+    subprocess.run(["strip", "--strip-unneeded", *map(str, programs)], stderr=subprocess.DEVNULL, check=False)
+
+
+def _is_elf(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"\x7fELF"
+
+
+def _needed(programs: Iterable[Path]) -> Iterator[Path]:
+    for program in programs:
+        listing = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout
+        for path in re.findall(r"(/\S+) \(0x", listing):
+            yield Path(path)
