@@ -47,16 +47,18 @@ class Controller:
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """A workload as the daemon's configuration names it: by a group, or else by its process."""
+    """A workload as the daemon's configuration names it: by a group, or else by its processes."""
 
     name: str
     share: int
-    pid: int
+    pids: tuple[int, ...]
     cgroup: str | None = None
 
     def table(self) -> list[str]:
         """Its lines in the configuration."""
-        selector = f"pids = [{self.pid}]" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
+        selector = (
+            f"pids = {list(self.pids)}" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
+        )
         return ["", "[[workload]]", f"name = {json.dumps(self.name)}", f"share = {self.share}", selector]
 
 
@@ -69,11 +71,14 @@ def configuration(policy: str, workloads: Sequence[Managed], settings: str | Non
 
 
 @contextlib.contextmanager
-def running(tree: Tree, directory: Path, policy: str, told: str) -> Iterator[Controller]:
+def running(
+    tree: Tree, directory: Path, policy: str, told: str, record: Path | None = None
+) -> Iterator[Controller]:
     """The daemon, so configured, runs while the block does; it must put everything back at the end."""
     config, log, state = directory / "dasec.toml", directory / "daemon.log", directory / "state"
     config.write_text(told, encoding="utf-8")
     command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
+    command += ["--record", str(record)] if record else []
     process = start(tree, DAEMON, command, log)
     controller = Controller(policy, process, log, state)
     yield controller

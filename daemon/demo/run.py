@@ -12,19 +12,20 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..load import figure
 from .arms import CONTROL, NONE, schedule
+from .blame import BlameWatch
 from .controller import Controller, Managed, configuration, running
 from .errors import StartMissed, failure
 from .facts import CpuTicks, cpu_ticks, cpu_time_s
 from .layout import DAEMON, Layout, groups_for, managed_group, share_of
 from .process import end_within, read_json, sleep_until
 from .results import Measured, RunResult
-from .scenario import Scenario, Timing, load_arguments, seed_of
-from .tenant import DRAIN_S, Place, Running, settle, start_tenant
+from .scenario import Scenario, Timing, seed_of
+from .tenant import DRAIN_S, Orders, Place, Running, settle, start_tenant
 from .tree import Tree
 
 CALIBRATION_SECONDS = "0.05"
@@ -84,6 +85,9 @@ class Bench:
     tree: Tree
     directory: Path
     calibration: float
+    blame: BlameWatch | None = None
+    records: Path | None = None
+    """Where the daemon's record of every run is kept, if anywhere."""
 
 
 def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress: Progress) -> Measured:
@@ -93,7 +97,7 @@ def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress:
     for repetition, order in enumerate(plan.orders):
         for arm in order:
             progress.begin(arm, repetition)
-            runs.append(_measure(bench, arm, repetition, progress.tick))
+            runs.append(measure(bench, arm, repetition, progress.tick))
     tenants = tuple(tenant.name for tenant in plan.scenario.tenants)
     return Measured(plan.arms, tenants, plan.repetitions, tuple(runs))
 
@@ -109,7 +113,7 @@ def calibrate(tool: Path, directory: Path) -> float:
     return figure(read_json(out), "iterations_per_us")
 
 
-def _measure(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
+def measure(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
     """One run; on a machine that is too slow or too busy to be ready in time, with more time."""
     lead_s = bench.plan.timing.lead_s
     for patience in LEAD_FACTORS:
@@ -128,42 +132,39 @@ def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[
         tenants = []
         for index, tenant in enumerate(plan.scenario.tenants):
             seed = seed_of(plan.seed, repetition, index)
-            arguments = load_arguments(tenant, plan.timing, seed, bench.calibration)
-            tenants.append(start_tenant(place, tenant, arguments, start_ns))
+            orders = Orders(plan.timing, seed, bench.calibration, start_ns)
+            tenants.append(start_tenant(place, tenant, orders))
         for one in tenants:
             settle(place, one)
-        with _controlled(arm, plan.settings.get(arm), place, tenants) as controller:
-            return _watch(
-                _Watched(plan.scenario.cores, arm, repetition, plan.timing, tree, tenants, controller),
-                start_ns,
-                tick,
-            )
+        if bench.blame:
+            bench.blame.follow(tenants)
+        with _controlled(bench, arm, repetition, place, tenants) as controller:
+            return _watch(_Watched(bench, arm, repetition, tenants, controller), start_ns, tick)
     finally:
         tree.sweep()
         shutil.rmtree(files, ignore_errors=True)
 
 
 def _controlled(
-    arm: str, settings: str | None, place: Place, tenants: Sequence[Running]
+    bench: Bench, arm: str, repetition: int, place: Place, tenants: Sequence[Running]
 ) -> AbstractContextManager[Controller | None]:
     if arm in (NONE, CONTROL):
         return contextlib.nullcontext()
-    told = configuration(arm, [_managed(place, one) for one in tenants], settings)
-    return running(place.tree, place.directory, arm, told)
+    told = configuration(arm, [_managed(place, one) for one in tenants], bench.plan.settings.get(arm))
+    record = bench.records and bench.records / f"{repetition}-{arm}.jsonl"
+    return running(place.tree, place.directory, arm, told, record)
 
 
 def _managed(place: Place, one: Running) -> Managed:
     cgroup = f"{place.tree.name}/{managed_group(one.tenant)}" if place.layout is Layout.VM else None
-    return Managed(one.tenant.name, share_of(one.tenant, place.layout), one.server.pid, cgroup)
+    return Managed(one.tenant.name, share_of(one.tenant, place.layout), one.pids, cgroup)
 
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    cores: int
+    bench: Bench
     arm: str
     repetition: int
-    timing: Timing
-    tree: Tree
     tenants: Sequence[Running]
     controller: Controller | None
 
@@ -175,6 +176,7 @@ class _Mark:
     ticks: CpuTicks
     servers_s: tuple[float, ...]
     daemon_s: float
+    blame_s: tuple[float | None, ...]
     at_ns: int
 
 
@@ -182,7 +184,8 @@ def _mark(watched: _Watched) -> _Mark:
     return _Mark(
         cpu_ticks(),
         tuple(cpu_time_s([one.server.pid]) for one in watched.tenants),
-        cpu_time_s(watched.tree.processes(DAEMON)),
+        cpu_time_s(watched.bench.tree.processes(DAEMON)),
+        watched.bench.blame.read_s() if watched.bench.blame else (None,) * len(watched.tenants),
         time.monotonic_ns(),
     )
 
@@ -197,14 +200,18 @@ def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunRes
         if watched.controller:
             watched.controller.ensure_alive()
 
-    begin_ns = start_ns + int(watched.timing.warmup_s * 1e9)
+    begin_ns = start_ns + int(watched.bench.plan.timing.warmup_s * 1e9)
     sleep_until(begin_ns, look_after)
     begin = _mark(watched)
-    sleep_until(begin_ns + int(watched.timing.seconds * 1e9), look_after)
+    sleep_until(begin_ns + int(watched.bench.plan.timing.seconds * 1e9), look_after)
     end = _mark(watched)
     decided = watched.controller.decided() if watched.controller else {}
-    end_within([one.tool for one in watched.tenants], DRAIN_S)
+    end_within([tool for one in watched.tenants for tool in one.tools], DRAIN_S)
     return _result(watched, begin, end, decided)
+
+
+def _between(begin_s: float | None, end_s: float | None) -> float | None:
+    return None if begin_s is None or end_s is None else end_s - begin_s
 
 
 def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]) -> RunResult:
@@ -212,7 +219,11 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
     seconds = (end.at_ns - begin.at_ns) / 1e9
     total = max(1, end.ticks.total - begin.ticks.total)
     idle, stolen = end.ticks.idle - begin.ticks.idle, end.ticks.stolen - begin.ticks.stolen
-    tenants = tuple(one.result(cpu_s / seconds) for one, cpu_s in zip(watched.tenants, used, strict=True))
+    blame_s = map(_between, begin.blame_s, end.blame_s)
+    tenants = tuple(
+        replace(one.result(cpu_s / seconds), blame_s=blamed_s)
+        for one, cpu_s, blamed_s in zip(watched.tenants, used, blame_s, strict=True)
+    )
     client_s = sum(one.client_cpu_s() for one in watched.tenants)
     daemon_s = end.daemon_s - begin.daemon_s
     ours = sum(one.cores for one in tenants) + (client_s + daemon_s) / seconds
@@ -223,7 +234,7 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
         client_cpu_s=client_s,
         daemon_cpu_s=daemon_s,
         busy=1 - idle / total,
-        other_cores=max(0.0, (1 - idle / total) * watched.cores - ours),
+        other_cores=max(0.0, (1 - idle / total) * watched.bench.plan.scenario.cores - ours),
         steal=stolen / total,
         seconds=seconds,
         decided=decided,

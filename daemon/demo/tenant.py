@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import load
@@ -20,7 +20,7 @@ from .process import (
     wait_until,
 )
 from .results import TenantResult
-from .scenario import Memcached, Tenant
+from .scenario import Memcached, Service, Tenant, Timing, beside, load_arguments
 from .tree import Tree
 
 START_PATIENCE_S = 30.0
@@ -44,12 +44,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A workload that runs: the process that is measured, and the load tool (the same for a service)."""
+    """A workload that runs: the process that is measured, and the load tool (the same for a service). A
+    memcached may have background beside it, in a process of its own."""
 
     tenant: Tenant
     server: subprocess.Popen[bytes]
     tool: subprocess.Popen[bytes]
     files: Path
+    beside: Running | None = None
 
     def result(self, server_cores: float) -> TenantResult:
         """What the load tool measured. A service is the load tool itself, which counts its own CPU
@@ -60,25 +62,55 @@ class Running:
         result = read_json(self.files / "out.json")
         unfinished = int(load.figure(result, "unfinished"))
         answered = load.read_sojourns(self.files / "samples")
-        if not answered and not unfinished:
+        if not answered and not unfinished and not self.is_batch:
             raise failure(f"{self.tenant.name}: no request was answered: {self.last_words()}")
-        return TenantResult(
+        window_s = load.figure(result, "cpu", "window_s")
+        own = TenantResult(
             self.tenant.name,
             load.latencies([*answered, *[int(DRAIN_S * 1e9)] * unfinished]),
             load.figure(result, "throughput_per_s"),
             unfinished,
             int(load.figure(result, "errors")),
             int(load.figure(result, "late_sends")),
-            server_cores
-            if self.has_client
-            else load.figure(result, "cpu", "total_s") / load.figure(result, "cpu", "window_s"),
+            server_cores if self.has_client else load.figure(result, "cpu", "total_s") / window_s,
             0.0 if self.has_client else load.figure(result, "background", "cpu_s"),
+            0.0 if self.has_client else load.figure(result, "background", "cpu_s") / window_s,
+        )
+        if self.beside is None:
+            return own
+        other = self.beside.result(0.0)
+        return replace(
+            own,
+            cores=own.cores + other.cores,
+            background_cpu_s=other.background_cpu_s,
+            background_cores=other.background_cores,
         )
 
     def ensure_alive(self) -> None:
         """Refusal with its last words if the workload or its load ended early."""
         ensure_alive(self.server, self.tenant.name, self.server_log)
         ensure_alive(self.tool, f"{self.tenant.name}: load tool", self.files / "tool.log")
+        if self.beside:
+            self.beside.ensure_alive()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes that make up the workload."""
+        return (self.server.pid, *(self.beside.pids if self.beside else ()))
+
+    @property
+    def tools(self) -> tuple[subprocess.Popen[bytes], ...]:
+        """The load tools, which end by themselves."""
+        return (self.tool, *(self.beside.tools if self.beside else ()))
+
+    @property
+    def is_batch(self) -> bool:
+        """Does it answer no requests?"""
+        return isinstance(self.tenant, Service) and self.tenant.is_batch
+
+    def threads(self) -> tuple[tuple[int, int, str], ...]:
+        """Process id, thread id and name of every thread of the workload."""
+        return tuple((pid, tid, name) for pid in self.pids for tid, name in named_threads(pid))
 
     @property
     def server_log(self) -> Path:
@@ -114,37 +146,59 @@ def start_server(place: Place, tenant: Memcached, log: Path) -> tuple[subprocess
     return server, port
 
 
-def start_tenant(place: Place, tenant: Tenant, arguments: tuple[str, ...], start_at_ns: int) -> Running:
-    """The workload and its load, which begins at `start_at_ns`."""
-    files = place.directory / tenant.name
-    files.mkdir()
-    command = [str(place.tool), *arguments, START_OPTION, str(start_at_ns)]
-    for option, name in (("--out", "out.json"), ("--samples", "samples"), ("--ready", "ready")):
-        command += [option, str(files / name)]
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the load of a workload does in a run, and when it begins."""
+
+    timing: Timing
+    seed: int
+    calibration: float
+    start_at_ns: int
+
+
+def start_tenant(place: Place, tenant: Tenant, orders: Orders) -> Running:
+    """The workload and its load."""
+    files, command = _command(place, tenant, orders)
+    home = home_of(tenant, place.layout)
     if isinstance(tenant, Memcached):
         server, port = start_server(place, tenant, files / "server.log")
-        tool = start(
-            place.tree,
-            CLIENT,
-            [*command, "--port", str(port), "--drain-seconds", f"{DRAIN_S:g}"],
-            files / "tool.log",
-        )
-        return Running(tenant, server, tool, files)
-    tool = start(place.tree, home_of(tenant, place.layout), command, files / "tool.log")
+        command += ["--port", str(port), "--drain-seconds", f"{DRAIN_S:g}"]
+        tool = start(place.tree, CLIENT, command, files / "tool.log")
+        return Running(tenant, server, tool, files, _start_beside(place, tenant, home, orders))
+    tool = start(place.tree, home, command, files / "tool.log")
     return Running(tenant, tool, tool, files)
+
+
+def _command(place: Place, tenant: Tenant, orders: Orders) -> tuple[Path, list[str]]:
+    """The directory of a load's files, made, and how the load tool is called."""
+    files = place.directory / tenant.name
+    files.mkdir()
+    command = [str(place.tool), *load_arguments(tenant, orders.timing, orders.seed, orders.calibration)]
+    command += [START_OPTION, str(orders.start_at_ns)]
+    for option, name in (("--out", "out.json"), ("--samples", "samples"), ("--ready", "ready")):
+        command += [option, str(files / name)]
+    return files, command
+
+
+def _start_beside(place: Place, tenant: Memcached, home: str, orders: Orders) -> Running | None:
+    """The background of a memcached, if it has any; in the same groups."""
+    if not tenant.background:
+        return None
+    other = beside(tenant)
+    files, command = _command(place, other, orders)
+    tool = start(place.tree, home, command, files / "tool.log")
+    return Running(other, tool, tool, files)
 
 
 def settle(place: Place, running: Running) -> None:
     """Once it is ready: every vCPU thread into its own group, all other threads into the emulator's."""
-
-    def ready() -> bool:
-        if running.tool.poll() is not None and START_OPTION in running.last_words():
-            raise StartMissed
-        running.ensure_alive()
-        return (running.files / "ready").exists()
-
-    wait_until(ready, f"{running.tenant.name}: ready", START_PATIENCE_S)
-    threads = named_threads(running.server.pid)
+    _await_ready(running)
+    if running.beside:
+        _await_ready(running.beside)
+    if isinstance(running.tenant, Service) and running.tenant.fed:
+        feeder = int(load.figure(read_json(running.files / "ready"), "feeder_pid"))
+        place.tree.place_process(feeder, CLIENT)
+    threads = tuple((tid, name) for _, tid, name in running.threads())
     vcpus = vcpu_threads(running.tenant, threads)
     if len(vcpus) != running.tenant.vcpus:
         names = ", ".join(name for _, name in threads)
@@ -154,3 +208,13 @@ def settle(place: Place, running: Running) -> None:
     for tid, _ in threads:
         if tid not in vcpus:
             place.tree.place(tid, emulator_group(running.tenant, place.layout))
+
+
+def _await_ready(running: Running) -> None:
+    def ready() -> bool:
+        if running.tool.poll() is not None and START_OPTION in running.last_words():
+            raise StartMissed
+        running.ensure_alive()
+        return (running.files / "ready").exists()
+
+    wait_until(ready, f"{running.tenant.name}: ready", START_PATIENCE_S)
