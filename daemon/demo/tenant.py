@@ -193,8 +193,6 @@ def _start_beside(place: Place, tenant: Memcached, home: str, orders: Orders) ->
 def settle(place: Place, running: Running) -> None:
     """Once it is ready: every vCPU thread into its own group, all other threads into the emulator's."""
     _await_ready(running)
-    if running.beside:
-        _await_ready(running.beside)
     if isinstance(running.tenant, Service) and running.tenant.fed:
         feeder = int(load.figure(read_json(running.files / "ready"), "feeder_pid"))
         place.tree.place_process(feeder, CLIENT)
@@ -211,10 +209,12 @@ def settle(place: Place, running: Running) -> None:
 
 
 def _await_ready(running: Running) -> None:
+    parts = [part for part in (running, running.beside) if part]
+
     def ready() -> bool:
-        if running.tool.poll() is not None and START_OPTION in running.last_words():
+        if any(part.tool.poll() is not None and START_OPTION in part.last_words() for part in parts):
             raise StartMissed
         running.ensure_alive()
-        return (running.files / "ready").exists()
+        return all((part.files / "ready").exists() for part in parts)
 
     wait_until(ready, f"{running.tenant.name}: ready", START_PATIENCE_S)
