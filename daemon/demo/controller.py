@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..safety.verify import our_groups, verify
-from .errors import failure
+from .errors import StartMissed, failure
 from .layout import DAEMON
 from .process import ensure_alive, last_line, start
 from .tree import Tree
@@ -33,6 +33,11 @@ class Controller:
     def ensure_alive(self) -> None:
         """Refusal with its last words if it ended by itself."""
         ensure_alive(self.process, f"dasec run, policy {self.policy}", self.log)
+
+    def ensure_begun(self) -> None:
+        """StartMissed if it has not decided anything yet: it would be taken for harmless and useless."""
+        if not (self.state / "status.json").exists():
+            raise StartMissed
 
     def decided(self) -> dict[str, int]:
         """How often it applied each outcome so far, as its status file says; empty if it has not reported."""

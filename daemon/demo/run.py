@@ -78,7 +78,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all runs of a demo have in common."""
+    """What all runs of a demo, or all runs of a block of experiments/loads, have in common."""
 
     plan: Plan
     tools: Tools
@@ -119,7 +119,9 @@ def measure(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -
     for patience in LEAD_FACTORS:
         with contextlib.suppress(StartMissed):
             return _try(bench, arm, repetition, lead_s * patience, tick)
-    raise failure(f"load tool: not ready within {lead_s * LEAD_FACTORS[-1]:g} s: is the machine overloaded?")
+    raise failure(
+        f"load tool or daemon: not ready within {lead_s * LEAD_FACTORS[-1]:g} s: is the machine overloaded?"
+    )
 
 
 def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[[], None]) -> RunResult:
@@ -202,6 +204,8 @@ def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunRes
 
     begin_ns = start_ns + int(watched.bench.plan.timing.warmup_s * 1e9)
     sleep_until(begin_ns, look_after)
+    if watched.controller:
+        watched.controller.ensure_begun()
     begin = _mark(watched)
     sleep_until(begin_ns + int(watched.bench.plan.timing.seconds * 1e9), look_after)
     end = _mark(watched)
