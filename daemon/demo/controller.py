@@ -35,8 +35,8 @@ class Controller:
         ensure_alive(self.process, f"dasec run, policy {self.policy}", self.log)
 
     def ensure_begun(self) -> None:
-        """StartMissed if it has not decided anything yet: it would be taken for harmless and useless."""
-        if not (self.state / "status.json").exists():
+        """StartMissed if it has not said its first line yet: it would be taken for harmless and useless."""
+        if not self.log.stat().st_size:
             raise StartMissed
 
     def decided(self) -> dict[str, int]:

@@ -154,6 +154,8 @@ def _controlled(
         return contextlib.nullcontext()
     told = configuration(arm, [_managed(place, one) for one in tenants], bench.plan.settings.get(arm))
     record = bench.records and bench.records / f"{repetition}-{arm}.jsonl"
+    if record:
+        record.unlink(missing_ok=True)  # of an attempt that came too late
     return running(place.tree, place.directory, arm, told, record)
 
 
