@@ -23,13 +23,16 @@ from .errors import StartMissed, failure
 from .facts import CpuTicks, cpu_ticks, cpu_time_s
 from .layout import DAEMON, Layout, groups_for, managed_group, share_of
 from .process import end_within, read_json, sleep_until
-from .results import Measured, RunResult
+from .results import Measured, RunResult, TenantResult
 from .scenario import Scenario, Timing, seed_of
-from .tenant import DRAIN_S, Orders, Place, Running, settle, start_tenant
+from .tenant import DRAIN_S, CpuUsed, Orders, Place, Running, settle, start_tenant
 from .tree import Tree
 
 CALIBRATION_SECONDS = "0.05"
 LEAD_FACTORS = (1, 3, 9)
+
+EARLY_S = 0.03
+"""Counters are read so long before the loads end by themselves: an ended thread has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,7 @@ class _Mark:
 
     ticks: CpuTicks
     servers_s: tuple[float, ...]
+    used: tuple[CpuUsed | None, ...]
     daemon_s: float
     blame_s: tuple[float | None, ...]
     at_ns: int
@@ -188,6 +192,7 @@ def _mark(watched: _Watched) -> _Mark:
     return _Mark(
         cpu_ticks(),
         tuple(cpu_time_s([one.server.pid]) for one in watched.tenants),
+        tuple(one.cpu() for one in watched.tenants),
         cpu_time_s(watched.bench.tree.processes(DAEMON)),
         watched.bench.blame.read_s() if watched.bench.blame else (None,) * len(watched.tenants),
         time.monotonic_ns(),
@@ -209,11 +214,27 @@ def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunRes
     if watched.controller:
         watched.controller.ensure_begun()
     begin = _mark(watched)
-    sleep_until(begin_ns + int(watched.bench.plan.timing.seconds * 1e9), look_after)
+    sleep_until(begin_ns + int((watched.bench.plan.timing.seconds - EARLY_S) * 1e9), look_after)
     end = _mark(watched)
     decided = watched.controller.decided() if watched.controller else {}
     end_within([tool for one in watched.tenants for tool in one.tools], DRAIN_S)
     return _result(watched, begin, end, decided)
+
+
+def _with_cpu(
+    result: TenantResult, before: CpuUsed | None, after: CpuUsed | None, seconds: float
+) -> TenantResult:
+    """CPU time as seen from outside, in the very same time for all arms. The load tool's own counts begin
+    with its first measured request and end after the last: in a backlog that is another time."""
+    if before is None or after is None or before.threads != after.threads:
+        return result
+    background_s = after.background_s - before.background_s
+    return replace(
+        result,
+        cores=(after.total_s - before.total_s) / seconds,
+        background_cpu_s=background_s,
+        background_cores=background_s / seconds,
+    )
 
 
 def _between(begin_s: float | None, end_s: float | None) -> float | None:
@@ -227,8 +248,10 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
     idle, stolen = end.ticks.idle - begin.ticks.idle, end.ticks.stolen - begin.ticks.stolen
     blame_s = map(_between, begin.blame_s, end.blame_s)
     tenants = tuple(
-        replace(one.result(cpu_s / seconds), blame_s=blamed_s)
-        for one, cpu_s, blamed_s in zip(watched.tenants, used, blame_s, strict=True)
+        _with_cpu(replace(one.result(cpu_s / seconds), blame_s=blamed_s), before, after, seconds)
+        for one, cpu_s, blamed_s, before, after in zip(
+            watched.tenants, used, blame_s, begin.used, end.used, strict=True
+        )
     )
     client_s = sum(one.client_cpu_s() for one in watched.tenants)
     daemon_s = end.daemon_s - begin.daemon_s

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import load
 from .errors import StartMissed, failure
+from .facts import thread_cpu_s
 from .layout import CLIENT, Layout, emulator_group, home_of, vcpu_group, vcpu_threads
 from .process import (
     ensure_alive,
@@ -24,6 +25,9 @@ from .scenario import Memcached, Service, Tenant, Timing, beside, load_arguments
 from .tree import Tree
 
 START_PATIENCE_S = 30.0
+UNAWAITED = ("bg-", "logger", "peer-")
+"""How the names of threads begin that no request waits for (experiments/load/src/background.h)."""
+
 START_OPTION = "--start-at-ns"
 
 DRAIN_S = 5.0
@@ -40,6 +44,15 @@ class Place:
     tool: Path
     memcached: Path
     directory: Path
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUsed:
+    """CPU time of a workload's threads, and of those that no request waits for."""
+
+    threads: int
+    total_s: float
+    background_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +120,15 @@ class Running:
     def is_batch(self) -> bool:
         """Does it answer no requests?"""
         return isinstance(self.tenant, Service) and self.tenant.is_batch
+
+    def cpu(self) -> CpuUsed | None:
+        """What its threads have used so far; None if some of them have ended."""
+        try:
+            used = [(name, thread_cpu_s(pid, tid)) for pid, tid, name in self.threads()]
+        except OSError:
+            return None
+        background_s = sum(spent_s for name, spent_s in used if name.startswith(UNAWAITED))
+        return CpuUsed(len(used), sum(spent_s for _, spent_s in used), background_s)
 
     def threads(self) -> tuple[tuple[int, int, str], ...]:
         """Process id, thread id and name of every thread of the workload."""
