@@ -137,11 +137,11 @@ def _compare(blocks: Sequence[Done], arm: str, spread: Mapping[str, float]) -> C
 
 def _share_goal(shares: Mapping[str, Share]) -> str:
     """Is a gain that is there for the taking taken?"""
-    lows = [share.low >= SHARE_GOAL for share in shares.values()]
-    points = [share.share >= SHARE_GOAL for share in shares.values()]
-    if all(lows):
+    if all(share.low >= SHARE_GOAL for share in shares.values()):
         return "share: met"
-    return "share: likely" if all(points) else "share: MISSED"
+    if any(share.high < SHARE_GOAL for share in shares.values()):
+        return "share: MISSED"
+    return "share: likely" if all(share.share >= SHARE_GOAL for share in shares.values()) else "share: open"
 
 
 def _harm_goal(effects: Mapping[str, Estimate]) -> str:

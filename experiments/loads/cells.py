@@ -14,9 +14,9 @@ from .catalogue import LOADS, Impossible, Wanted
 
 ORACLE = "oracle"
 
-RUN_OVERHEAD_S = 1.2
-"""What a run takes beside its own time, about: starting late, the drain, stopping the daemon, removing groups
-(112 runs of `--quick` on a machine with other work: experiments/loads/README.md)."""
+RUN_OVERHEAD_S = 0.8
+"""What a run takes beside its own time, about: 0.3 s to stop the daemon and remove groups, as in the demo
+(experiments/demo/README.md), and something for starts that were missed and made again."""
 
 
 @dataclass(frozen=True, slots=True)

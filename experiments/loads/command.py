@@ -93,7 +93,7 @@ def _layouts(text: str) -> tuple[str, ...]:
 @click.option("--repetitions", type=click.IntRange(1, 1000), default=8)
 @click.option("--seconds", type=click.FloatRange(0.2, 3600), default=5.0, help="Measured part of a run.")
 @click.option("--warmup", type=click.FloatRange(0, 600), default=2.0, help="Before it: policies settle.")
-@click.option("--lead", type=click.FloatRange(0.1, 60), default=0.8, help="For everything to start.")
+@click.option("--lead", type=click.FloatRange(0.1, 60), default=1.0, help="For everything to start.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Of arrivals and orders, else a fresh one.")
 @click.option("--blame/--no-blame", default=True, help="Watch who waits for whom, in all arms alike.")
 @click.option("--records", is_flag=True, help="Keep the daemon's record of every run.")

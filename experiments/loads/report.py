@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dasec.demo.arms import CONTROL
@@ -165,11 +166,19 @@ def _trust_table(summaries: Sequence[Summary]) -> Iterator[str]:
 
 
 def _effect(found: Estimate | None) -> str:
-    return "–" if found is None else f"{_short(found.ratio)} [{_short(found.low)}, {_short(found.high)}]"
+    if found is None:
+        return "–"
+    if math.isinf(found.high):
+        return _short(found.ratio)
+    return f"{_short(found.ratio)} [{_short(found.low)}, {_short(found.high)}]"
 
 
 def _share(found: Share | None) -> str:
-    return "–" if found is None else f"{found.share:.0%} [{found.low:.0%}, {found.high:.0%}]"
+    if found is None:
+        return "–"
+    if math.isinf(found.high):
+        return f"{found.share:.0%}"
+    return f"{found.share:.0%} [{found.low:.0%}, {found.high:.0%}]"
 
 
 def _short(ratio: float) -> str:
