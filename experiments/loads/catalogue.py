@@ -141,6 +141,7 @@ def _memcached(wanted: Wanted) -> Scenario:
     return Scenario(wanted.cores, tuple(tenants))
 
 
+STEP = "step"
 STEP_BEFORE = 2 / 3
 """Of the rate after the step, the rate before it."""
 
@@ -220,7 +221,7 @@ _LOADS = (
     ),
     Load("latency-vm", "LAT", "one fan-out workload beside others of bursts only", _latency_vm),
     Load("memcached", "-", "memcached beside bursts of 10 ms in the same workload", _memcached),
-    Load("step", "E10", "background begins in the middle, and half as many requests more", _step),
+    Load(STEP, "E10", "background begins in the middle, and half as many requests more", _step),
     Load("idle", "-", "`fanout` with next to no requests, whatever utilisation is asked", _idle),
 )
 

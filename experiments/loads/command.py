@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
 from dasec.demo import facts, needs
-from dasec.demo.arms import arms_for
+from dasec.demo.arms import CONTROL, NONE, arms_for
 from dasec.demo.errors import Interrupted
 from dasec.demo.layout import Layout
 from dasec.demo.signals import interruptible
@@ -21,11 +21,12 @@ from dasec.exits import ExitStatus, Refusal
 from dasec.policy import POLICIES
 
 from .analysis import summarise
-from .catalogue import LOADS
-from .cells import Wish, blocks_of, cells_of
-from .plots import draw
+from .catalogue import LOADS, STEP
+from .cells import Cell, Wish, blocks_of, cells_of
+from .plots import draw, draw_settling
 from .report import report
 from .runner import measure_blocks, minutes
+from .settling import Course, courses
 from .store import Asked, Store
 
 QUICK_LOADS = ("fanout", "background", "external", "pipeline")
@@ -202,9 +203,24 @@ def _write_report(store: Store, known: Asked) -> None:
     if not summaries:
         raise Refusal(ExitStatus.FAILED, f"loads: {store.folder}: no block is finished yet")
     pictures = draw(known.wish, summaries, store.folder)
+    steps = _courses(known.wish, cells.possible, store)
+    if steps:
+        pictures = (*pictures, draw_settling(steps, known.wish, store.folder))
     page = store.folder / "report.md"
-    page.write_text(report(known.wish, summaries, cells.impossible, known.host, pictures), encoding="utf-8")
+    text = report(known.wish, summaries, cells.impossible, known.host, pictures, steps)
+    page.write_text(text, encoding="utf-8")
     click.echo(f"report: {page}")
+
+
+def _courses(wish: Wish, cells: Sequence[Cell], store: Store) -> tuple[Course, ...]:
+    """What the records of the load `step` tell, where they were kept."""
+    arms = [arm for arm in wish.arms if arm not in (NONE, CONTROL)]
+    return tuple(
+        one
+        for cell in cells
+        if cell.load == STEP
+        for one in courses(store.folder / "records" / cell.name, arms, cell.scenario.tenants[0].critical)
+    )
 
 
 def main() -> None:

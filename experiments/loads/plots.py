@@ -12,6 +12,7 @@ from dasec.demo.plot import COLOURS, RATIOS
 
 from .analysis import JUDGED, SHARE_GOAL, Compared, Summary
 from .cells import ORACLE, Wish
+from .settling import GOAL_PERIODS, Course
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +44,23 @@ def draw(wish: Wish, summaries: Sequence[Summary], folder: Path) -> tuple[str, .
         if any(metric in one.ratios for each in summaries for one in each.arms.values()):
             drawn.append(_save(_draw_pairs(wish, summaries, metric), folder, name))
     return tuple(drawn)
+
+
+def draw_settling(courses: Sequence[Course], wish: Wish, folder: Path) -> str:
+    """The weight of the critical over that of the others, from the step on; a line for each run."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), dpi=110)
+    figure.set_layout_engine("constrained")
+    for arm in dict.fromkeys(one.arm for one in courses):
+        for number, one in enumerate(each for each in courses if each.arm == arm):
+            axes.plot(one.ratios, color=_colour(wish, arm), alpha=0.6, label=arm if number == 0 else None)
+    axes.axvline(GOAL_PERIODS, color="0.5", linewidth=0.8, linestyle="--", label="goal")
+    axes.set_xlabel("periods since background began")
+    axes.set_ylabel("weight, critical / others")
+    axes.grid(visible=True, color="0.9")
+    axes.legend(fontsize=8)
+    return _save(figure, folder, "settling.png")
 
 
 def _save(figure: object, folder: Path, name: str) -> str:

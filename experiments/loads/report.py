@@ -11,6 +11,7 @@ from dasec.demo.statistics import CONFIDENCE, Estimate, geometric_mean
 from .analysis import JUDGED, SHARE_DOMAIN, SHARE_GOAL, WORTH, Compared, Share, Summary
 from .catalogue import LOADS
 from .cells import ORACLE, Wish
+from .settling import GOAL_PERIODS, Course
 
 PICTURES = {
     "utilisation.png": "Ratio to the plain host against the utilisation that was measured",
@@ -18,6 +19,7 @@ PICTURES = {
     "shares.png": "Share of the oracle's gain",
     "blame.png": "Blame against latency",
     "background.png": "Background work done against latency",
+    "settling.png": "Weights after the step of `step`",
 }
 
 
@@ -27,6 +29,7 @@ def report(
     impossible: Sequence[str],
     host: Mapping[str, object],
     pictures: Iterable[str],
+    courses: Sequence[Course] = (),
 ) -> str:
     """The whole page."""
     lines = [
@@ -57,6 +60,7 @@ def report(
         "",
         *_side_table(wish, summaries),
         "",
+        *_settling(courses),
         "## How far to trust it",
         "",
         *_trust_table(summaries),
@@ -66,6 +70,18 @@ def report(
     for name in pictures:
         lines += ["", f"## {PICTURES[name]}", "", f"![{PICTURES[name]}]({name})"]
     return "\n".join(lines) + "\n"
+
+
+def _settling(courses: Sequence[Course]) -> Iterator[str]:
+    """One line a policy, from the records of the load `step`."""
+    if courses:
+        yield from ("## After a step", "")
+    for arm in dict.fromkeys(one.arm for one in courses):
+        found = [one.settled for one in courses if one.arm == arm]
+        told = ", ".join("never" if periods is None else str(periods) for periods in found)
+        yield f"- {arm}: settled after {told} periods (one number a run; goal: at most {GOAL_PERIODS})."
+    if courses:
+        yield ""
 
 
 def _policies(wish: Wish) -> list[str]:
