@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,6 +18,7 @@ from experiments.loads.analysis import Summary, summarise
 from experiments.loads.cells import Cell, Wish, blocks_of, cells_of, plan_of
 from experiments.loads.plots import draw
 from experiments.loads.report import report
+from experiments.loads.settling import course, courses
 from experiments.loads.store import RUNS, Asked, Done, Store
 
 WISH = Wish(
@@ -175,3 +177,30 @@ def test_a_folder_that_is_damaged_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "asked.json").write_text("{}")
     with pytest.raises(Refusal, match=r"asked\.json: cannot be read: name another folder"):
         Store(tmp_path).asked()
+
+
+def record_of(folder: Path, bursts_ns: Sequence[int], weights: Sequence[tuple[int, int]]) -> Path:
+    """A record of main and one background thread: what the latter computed and both weights, by period."""
+    names = [[1, 1, 1, "main", "0-1"], [1, 2, 1, "bg-0", "0-1"]]
+    lines: list[dict[str, object]] = [{"dasec_record": 2}]
+    for number, (burst_ns, (main, other)) in enumerate(zip(bursts_ns, weights, strict=True)):
+        knobs = [[0, [main, None, None]], [1, [other, None, None]]]
+        first = {} if number else {"workloads": [{"name": "service-0", "vcpus": names}]}
+        lines.append(first | {"usage": [[1, burst_ns, 0]], "knobs": knobs})
+    file = folder / "0-critical.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"workloads": []}]))
+    return file
+
+
+def test_settling_counts_periods_from_the_first_background_to_half_of_the_way(tmp_path: Path) -> None:
+    even, near, end = (1024, 1024), (1500, 400), (1792, 256)
+    record = record_of(tmp_path, [0, 0, 10**7, 0, 0, 0, 0], [even] * 4 + [near, end, end])
+    found = course(record, "critical", ("main", "helper-*"))
+    assert found.ratios == pytest.approx([1, 1, 3.75, 7, 7])
+    assert found.settled == 2
+    assert courses(tmp_path, ["critical", "oracle"], ("main",)) == (found,)
+
+
+def test_who_never_prefers_anybody_never_settles(tmp_path: Path) -> None:
+    record = record_of(tmp_path, [10**7] * 3, [(1024, 1024)] * 3)
+    assert course(record, "critical", ("main",)).settled is None
