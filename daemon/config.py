@@ -251,7 +251,7 @@ class Config(Section):
             self.rla.parameters(),
             self.rcr.parameters(),
             self.critical.parameters(),
-            self.oracle.parameters(),
+            oracle=self.oracle.parameters(),
         )
 
 

@@ -31,6 +31,9 @@ from .tree import Tree
 CALIBRATION_SECONDS = "0.05"
 LEAD_FACTORS = (1, 3, 9)
 
+LEAST_CPU_S = 1e-6
+"""On an overloaded host a workload may get no time at all in a second; a ratio needs a number."""
+
 EARLY_S = 0.03
 """Counters are read so long before the loads end by themselves: an ended thread has none."""
 
@@ -100,7 +103,7 @@ def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress:
     for repetition, order in enumerate(plan.orders):
         for arm in order:
             progress.begin(arm, repetition)
-            runs.append(measure(bench, arm, repetition, progress.tick))
+            runs.append(measure_one(bench, arm, repetition, progress.tick))
     tenants = tuple(tenant.name for tenant in plan.scenario.tenants)
     return Measured(plan.arms, tenants, plan.repetitions, tuple(runs))
 
@@ -116,7 +119,7 @@ def calibrate(tool: Path, directory: Path) -> float:
     return figure(read_json(out), "iterations_per_us")
 
 
-def measure(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
+def measure_one(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
     """One run; on a machine that is too slow or too busy to be ready in time, with more time."""
     lead_s = bench.plan.timing.lead_s
     for patience in LEAD_FACTORS:
@@ -231,7 +234,7 @@ def _with_cpu(
     background_s = after.background_s - before.background_s
     return replace(
         result,
-        cores=(after.total_s - before.total_s) / seconds,
+        cores=max(after.total_s - before.total_s, LEAST_CPU_S) / seconds,
         background_cpu_s=background_s,
         background_cores=background_s / seconds,
     )

@@ -12,7 +12,7 @@ from dasec.demo import workspace
 from dasec.demo.blame import BlameWatch
 from dasec.demo.needs import find_tools, find_tree
 from dasec.demo.results import RunResult
-from dasec.demo.run import Bench, Tools, calibrate, measure
+from dasec.demo.run import Bench, Tools, calibrate, measure_one
 from dasec.demo.sentinel import watching
 from dasec.demo.tree import Tree
 from dasec.exits import ExitStatus, Refusal
@@ -112,7 +112,7 @@ def _measure(wish: Wish, site: Site, block: Block, store: Store) -> list[RunResu
     bench = Bench(
         plan_of(wish, block), site.tools, site.tree, site.directory, site.calibration, site.blame, records
     )
-    return [measure(bench, arm, block.repetition, lambda: None) for arm in block.arms]
+    return [measure_one(bench, arm, block.repetition, lambda: None) for arm in block.arms]
 
 
 def _check_arrivals(block: Block, runs: Sequence[RunResult]) -> None:
