@@ -29,7 +29,7 @@ from .tenant import DRAIN_S, CpuUsed, Orders, Place, Running, settle, start_tena
 from .tree import Tree
 
 CALIBRATION_SECONDS = "0.05"
-LEAD_FACTORS = (1, 3, 9)
+LEAD_FACTORS = (1, 3, 9, 27)
 
 LEAST_CPU_S = 1e-6
 """On an overloaded host a workload may get no time at all in a second; a ratio needs a number."""
