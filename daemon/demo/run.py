@@ -224,13 +224,12 @@ def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunRes
     return _result(watched, begin, end, decided)
 
 
-def _with_cpu(
-    result: TenantResult, before: CpuUsed | None, after: CpuUsed | None, seconds: float
-) -> TenantResult:
+def _with_cpu(result: TenantResult, before: CpuUsed | None, after: CpuUsed | None) -> TenantResult:
     """CPU time as seen from outside, in the very same time for all arms. The load tool's own counts begin
     with its first measured request and end after the last: in a backlog that is another time."""
     if before is None or after is None or before.threads != after.threads:
         return result
+    seconds = (after.at_ns - before.at_ns) / 1e9
     background_s = after.background_s - before.background_s
     return replace(
         result,
@@ -251,7 +250,7 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
     idle, stolen = end.ticks.idle - begin.ticks.idle, end.ticks.stolen - begin.ticks.stolen
     blame_s = map(_between, begin.blame_s, end.blame_s)
     tenants = tuple(
-        _with_cpu(replace(one.result(cpu_s / seconds), blame_s=blamed_s), before, after, seconds)
+        _with_cpu(replace(one.result(cpu_s / seconds), blame_s=blamed_s), before, after)
         for one, cpu_s, blamed_s, before, after in zip(
             watched.tenants, used, blame_s, begin.used, end.used, strict=True
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,8 +49,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CpuUsed:
-    """CPU time of a workload's threads, and of those that no request waits for."""
+    """CPU time of a workload's threads, and of those that no request waits for, at that time."""
 
+    at_ns: int
     threads: int
     total_s: float
     background_s: float
@@ -123,12 +125,13 @@ class Running:
 
     def cpu(self) -> CpuUsed | None:
         """What its threads have used so far; None if some of them have ended."""
+        at_ns = time.monotonic_ns()
         try:
             used = [(name, thread_cpu_s(pid, tid)) for pid, tid, name in self.threads()]
         except OSError:
             return None
         background_s = sum(spent_s for name, spent_s in used if name.startswith(UNAWAITED))
-        return CpuUsed(len(used), sum(spent_s for _, spent_s in used), background_s)
+        return CpuUsed(at_ns, len(used), sum(spent_s for _, spent_s in used), background_s)
 
     def threads(self) -> tuple[tuple[int, int, str], ...]:
         """Process id, thread id and name of every thread of the workload."""
