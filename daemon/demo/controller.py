@@ -18,7 +18,8 @@ from .process import ensure_alive, last_line, start
 from .tree import Tree
 from .untouched import ours
 
-STOP_PATIENCE_S = 5.0
+STOP_PATIENCE_S = 20.0
+"""On a host whose other work leaves us next to nothing, 5 s were not enough."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,9 @@ def _where(summary: Summary) -> str:
     )
 
 
+MOST_SHOWN = 9.99
+"""A share beyond this says only that the oracle's gain may be none."""
+
 WHERE = "load | ratio | utilisation | layout"
 
 
@@ -194,7 +197,8 @@ def _share(found: Share | None) -> str:
         return "–"
     if math.isinf(found.high):
         return f"{found.share:.0%}"
-    return f"{found.share:.0%} [{found.low:.0%}, {found.high:.0%}]"
+    low, high = (max(-MOST_SHOWN, min(MOST_SHOWN, end)) for end in (found.low, found.high))
+    return f"{found.share:.0%} [{low:.0%}, {high:.0%}]"
 
 
 def _short(ratio: float) -> str:
