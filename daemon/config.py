@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import to_json
 
 from . import cpulist
+from .baselines import OracleParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
 from .critical import MAX_WEIGHT_RATIO, CriticalParameters
 from .policy import POLICIES, Parameters
@@ -192,6 +193,21 @@ class CriticalSection(Section):
         )
 
 
+class OracleSection(Section):
+    """Who is critical, for the policy `oracle` (experiments only)."""
+
+    critical: tuple[str, ...] = Field(
+        default=(), description='a list of names of threads such as ["main", "helper-*"]'
+    )
+    tids: tuple[Annotated[int, Field(ge=1, le=4194304)], ...] = Field(
+        default=(), description="a list of thread ids such as [4711]"
+    )
+
+    def parameters(self) -> OracleParameters:
+        """As the policy takes them."""
+        return OracleParameters(self.critical, self.tids)
+
+
 class RecordSection(Section):
     """How much of the record to keep."""
 
@@ -233,6 +249,7 @@ class Config(Section):
     rla: RlaSection = RlaSection()
     rcr: RcrSection = RcrSection()
     critical: CriticalSection = CriticalSection()
+    oracle: OracleSection = OracleSection()
     record: RecordSection = RecordSection()
     workload: tuple[WorkloadSection, ...] = Field(
         min_length=1, description="at least one [[workload]] with a name and a selector"
@@ -245,6 +262,7 @@ class Config(Section):
             self.rla.parameters(),
             self.rcr.parameters(),
             self.critical.parameters(),
+            oracle=self.oracle.parameters(),
         )
 
 

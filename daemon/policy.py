@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from .baselines import StaticPinning, Untouched
+from .baselines import Oracle, OracleParameters, StaticPinning, Untouched
 from .critical import Critical, CriticalParameters
 from .entitlement import Standing, standings
 from .model import Core, Decision, Knobs, Level, Period, PolicyState, Reason, VcpuId
@@ -42,6 +42,7 @@ class Parameters:
     rla: RlaParameters = field(default_factory=RlaParameters)
     rcr: RcrParameters = field(default_factory=RcrParameters)
     critical: CriticalParameters = field(default_factory=CriticalParameters)
+    oracle: OracleParameters = field(default_factory=OracleParameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ POLICIES: Mapping[str, Callable[[Parameters], Policy]] = MappingProxyType(
         "dasec": Dasec,
         "critical": lambda parameters: Critical(parameters.critical),
         "static": lambda parameters: StaticPinning(),
+        "oracle": lambda parameters: Oracle(parameters.oracle, parameters.critical),
     }
 )
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..safety.verify import our_groups, verify
-from .errors import failure
+from .errors import StartMissed, failure
 from .layout import DAEMON
 from .process import ensure_alive, last_line, start
 from .tree import Tree
 from .untouched import ours
 
-STOP_PATIENCE_S = 5.0
+STOP_PATIENCE_S = 20.0
+"""On a host whose other work leaves us next to nothing, 5 s were not enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Controller:
         """Refusal with its last words if it ended by itself."""
         ensure_alive(self.process, f"dasec run, policy {self.policy}", self.log)
 
+    def ensure_begun(self) -> None:
+        """StartMissed if it has not said its first line yet: it would be taken for harmless and useless."""
+        if not self.log.stat().st_size:
+            raise StartMissed
+
     def decided(self) -> dict[str, int]:
         """How often it applied each outcome so far, as its status file says; empty if it has not reported."""
         try:
@@ -47,16 +53,18 @@ class Controller:
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """A workload as the daemon's configuration names it: by a group, or else by its process."""
+    """A workload as the daemon's configuration names it: by a group, or else by its processes."""
 
     name: str
     share: int
-    pid: int
+    pids: tuple[int, ...]
     cgroup: str | None = None
 
     def table(self) -> list[str]:
         """Its lines in the configuration."""
-        selector = f"pids = [{self.pid}]" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
+        selector = (
+            f"pids = {list(self.pids)}" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
+        )
         return ["", "[[workload]]", f"name = {json.dumps(self.name)}", f"share = {self.share}", selector]
 
 
@@ -69,11 +77,14 @@ def configuration(policy: str, workloads: Sequence[Managed], settings: str | Non
 
 
 @contextlib.contextmanager
-def running(tree: Tree, directory: Path, policy: str, told: str) -> Iterator[Controller]:
+def running(
+    tree: Tree, directory: Path, policy: str, told: str, record: Path | None = None
+) -> Iterator[Controller]:
     """The daemon, so configured, runs while the block does; it must put everything back at the end."""
     config, log, state = directory / "dasec.toml", directory / "daemon.log", directory / "state"
     config.write_text(told, encoding="utf-8")
     command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
+    command += ["--record", str(record)] if record else []
     process = start(tree, DAEMON, command, log)
     controller = Controller(policy, process, log, state)
     yield controller

@@ -10,7 +10,8 @@ class Interrupted(BaseException):
 
 
 class StartMissed(Exception):
-    """The load tool was not ready at the time that was set for the start of all loads."""
+    """The load tool was not ready at the time that was set for the start of all loads, or the daemon had not
+    begun when the measured part did."""
 
 
 def failure(line: str) -> Refusal:

@@ -37,6 +37,11 @@ def cpu_time_s(pids: Iterable[int], proc: Path = Path("/proc")) -> float:
     return sum(map(_thread_cpu_ns, _threads(pids, proc))) / 1e9
 
 
+def thread_cpu_s(pid: int, tid: int, proc: Path = Path("/proc")) -> float:
+    """CPU time of one thread. Raises OSError if it is gone."""
+    return int((proc / str(pid) / "task" / str(tid) / "schedstat").read_text().split()[0]) / 1e9
+
+
 def _threads(pids: Iterable[int], proc: Path) -> Iterator[Path]:
     for pid in pids:
         yield from (proc / str(pid) / "task").glob("[0-9]*")

@@ -16,12 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .scenario import Memcached, Scenario, Tenant
+from .scenario import MEMCACHED_WORKER, Memcached, Scenario, Tenant
 
 TOP, MACHINE, CLIENT, DAEMON, EMULATOR = "", "machine", "client", "daemon", "emulator"
-
-MEMCACHED_WORKER = "mc-worker"
-"""What memcached calls the threads that serve requests."""
 
 NEUTRAL, LARGEST = 1024, 262144
 """As cpu.shares: the default, and the largest that cgroup v1 takes."""
@@ -91,9 +88,14 @@ def share_of(tenant: Tenant, layout: Layout) -> int:
     return NEUTRAL if layout is Layout.VM else NEUTRAL * tenant.vcpus
 
 
+BACKGROUND = "bg-"
+"""How the names of background threads begin in the load tool (experiments/load/src/background.h)."""
+
+
 def vcpu_threads(tenant: Tenant, threads: tuple[tuple[int, str], ...]) -> tuple[int, ...]:
-    """The thread ids that are vCPUs, by number, of all (thread id, name) of the workload's process."""
+    """The thread ids that are vCPUs, by number, of all (thread id, name) of the workload."""
     ordered = sorted(threads)
     if isinstance(tenant, Memcached):
-        return tuple(tid for tid, name in ordered if name == MEMCACHED_WORKER)
+        workers = (tid for tid, name in ordered if name == MEMCACHED_WORKER)
+        return (*workers, *(tid for tid, name in ordered if name.startswith(BACKGROUND)))
     return tuple(tid for tid, _ in ordered)

@@ -27,6 +27,9 @@ class TenantResult:
     late_sends: int
     cores: float
     background_cpu_s: float
+    background_cores: float = 0.0
+    blame_s: float | None = None
+    """How long its critical threads were ready while siblings waited for them; None: not watched."""
 
     def value(self, metric: str) -> float:
         """A latency in nanoseconds by its name (`mean`, `p50` …), requests per second, or cores used."""

@@ -12,23 +12,30 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..load import figure
 from .arms import CONTROL, NONE, schedule
+from .blame import BlameWatch
 from .controller import Controller, Managed, configuration, running
 from .errors import StartMissed, failure
 from .facts import CpuTicks, cpu_ticks, cpu_time_s
 from .layout import DAEMON, Layout, groups_for, managed_group, share_of
 from .process import end_within, read_json, sleep_until
-from .results import Measured, RunResult
-from .scenario import Scenario, Timing, load_arguments, seed_of
-from .tenant import DRAIN_S, Place, Running, settle, start_tenant
+from .results import Measured, RunResult, TenantResult
+from .scenario import Scenario, Timing, seed_of
+from .tenant import DRAIN_S, CpuUsed, Orders, Place, Running, settle, start_tenant
 from .tree import Tree
 
 CALIBRATION_SECONDS = "0.05"
-LEAD_FACTORS = (1, 3, 9)
+LEAD_FACTORS = (1, 3, 9, 27)
+
+LEAST_CPU_S = 1e-6
+"""On an overloaded host a workload may get no time at all in a second; a ratio needs a number."""
+
+EARLY_S = 0.03
+"""Counters are read so long before the loads end by themselves: an ended thread has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +84,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all runs of a demo have in common."""
+    """What all runs of a demo, or all runs of a block of experiments/loads, have in common."""
 
     plan: Plan
     tools: Tools
     tree: Tree
     directory: Path
     calibration: float
+    blame: BlameWatch | None = None
+    records: Path | None = None
+    """Where the daemon's record of every run is kept, if anywhere."""
 
 
 def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress: Progress) -> Measured:
@@ -115,7 +125,9 @@ def measure_one(bench: Bench, arm: str, repetition: int, tick: Callable[[], None
     for patience in LEAD_FACTORS:
         with contextlib.suppress(StartMissed):
             return _try(bench, arm, repetition, lead_s * patience, tick)
-    raise failure(f"load tool: not ready within {lead_s * LEAD_FACTORS[-1]:g} s: is the machine overloaded?")
+    raise failure(
+        f"load tool or daemon: not ready within {lead_s * LEAD_FACTORS[-1]:g} s: is the machine overloaded?"
+    )
 
 
 def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[[], None]) -> RunResult:
@@ -128,42 +140,41 @@ def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[
         tenants = []
         for index, tenant in enumerate(plan.scenario.tenants):
             seed = seed_of(plan.seed, repetition, index)
-            arguments = load_arguments(tenant, plan.timing, seed, bench.calibration)
-            tenants.append(start_tenant(place, tenant, arguments, start_ns))
+            orders = Orders(plan.timing, seed, bench.calibration, start_ns)
+            tenants.append(start_tenant(place, tenant, orders))
         for one in tenants:
             settle(place, one)
-        with _controlled(arm, plan.settings.get(arm), place, tenants) as controller:
-            return _watch(
-                _Watched(plan.scenario.cores, arm, repetition, plan.timing, tree, tenants, controller),
-                start_ns,
-                tick,
-            )
+        if bench.blame:
+            bench.blame.follow(tenants)
+        with _controlled(bench, arm, repetition, place, tenants) as controller:
+            return _watch(_Watched(bench, arm, repetition, tenants, controller), start_ns, tick)
     finally:
         tree.sweep()
         shutil.rmtree(files, ignore_errors=True)
 
 
 def _controlled(
-    arm: str, settings: str | None, place: Place, tenants: Sequence[Running]
+    bench: Bench, arm: str, repetition: int, place: Place, tenants: Sequence[Running]
 ) -> AbstractContextManager[Controller | None]:
     if arm in (NONE, CONTROL):
         return contextlib.nullcontext()
-    told = configuration(arm, [_managed(place, one) for one in tenants], settings)
-    return running(place.tree, place.directory, arm, told)
+    told = configuration(arm, [_managed(place, one) for one in tenants], bench.plan.settings.get(arm))
+    record = bench.records and bench.records / f"{repetition}-{arm}.jsonl"
+    if record:
+        record.unlink(missing_ok=True)  # of an attempt that came too late
+    return running(place.tree, place.directory, arm, told, record)
 
 
 def _managed(place: Place, one: Running) -> Managed:
     cgroup = f"{place.tree.name}/{managed_group(one.tenant)}" if place.layout is Layout.VM else None
-    return Managed(one.tenant.name, share_of(one.tenant, place.layout), one.server.pid, cgroup)
+    return Managed(one.tenant.name, share_of(one.tenant, place.layout), one.pids, cgroup)
 
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    cores: int
+    bench: Bench
     arm: str
     repetition: int
-    timing: Timing
-    tree: Tree
     tenants: Sequence[Running]
     controller: Controller | None
 
@@ -174,7 +185,9 @@ class _Mark:
 
     ticks: CpuTicks
     servers_s: tuple[float, ...]
+    used: tuple[CpuUsed | None, ...]
     daemon_s: float
+    blame_s: tuple[float | None, ...]
     at_ns: int
 
 
@@ -182,7 +195,9 @@ def _mark(watched: _Watched) -> _Mark:
     return _Mark(
         cpu_ticks(),
         tuple(cpu_time_s([one.server.pid]) for one in watched.tenants),
-        cpu_time_s(watched.tree.processes(DAEMON)),
+        tuple(one.cpu() for one in watched.tenants),
+        cpu_time_s(watched.bench.tree.processes(DAEMON)),
+        watched.bench.blame.read_s() if watched.bench.blame else (None,) * len(watched.tenants),
         time.monotonic_ns(),
     )
 
@@ -197,14 +212,35 @@ def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunRes
         if watched.controller:
             watched.controller.ensure_alive()
 
-    begin_ns = start_ns + int(watched.timing.warmup_s * 1e9)
+    begin_ns = start_ns + int(watched.bench.plan.timing.warmup_s * 1e9)
     sleep_until(begin_ns, look_after)
+    if watched.controller:
+        watched.controller.ensure_begun()
     begin = _mark(watched)
-    sleep_until(begin_ns + int(watched.timing.seconds * 1e9), look_after)
+    sleep_until(begin_ns + int((watched.bench.plan.timing.seconds - EARLY_S) * 1e9), look_after)
     end = _mark(watched)
     decided = watched.controller.decided() if watched.controller else {}
-    end_within([one.tool for one in watched.tenants], DRAIN_S)
+    end_within([tool for one in watched.tenants for tool in one.tools], DRAIN_S)
     return _result(watched, begin, end, decided)
+
+
+def _with_cpu(result: TenantResult, before: CpuUsed | None, after: CpuUsed | None) -> TenantResult:
+    """CPU time as seen from outside, in the very same time for all arms. The load tool's own counts begin
+    with its first measured request and end after the last: in a backlog that is another time."""
+    if before is None or after is None or before.threads != after.threads:
+        return result
+    seconds = (after.at_ns - before.at_ns) / 1e9
+    background_s = after.background_s - before.background_s
+    return replace(
+        result,
+        cores=max(after.total_s - before.total_s, LEAST_CPU_S) / seconds,
+        background_cpu_s=background_s,
+        background_cores=background_s / seconds,
+    )
+
+
+def _between(begin_s: float | None, end_s: float | None) -> float | None:
+    return None if begin_s is None or end_s is None else end_s - begin_s
 
 
 def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]) -> RunResult:
@@ -212,7 +248,13 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
     seconds = (end.at_ns - begin.at_ns) / 1e9
     total = max(1, end.ticks.total - begin.ticks.total)
     idle, stolen = end.ticks.idle - begin.ticks.idle, end.ticks.stolen - begin.ticks.stolen
-    tenants = tuple(one.result(cpu_s / seconds) for one, cpu_s in zip(watched.tenants, used, strict=True))
+    blame_s = map(_between, begin.blame_s, end.blame_s)
+    tenants = tuple(
+        _with_cpu(replace(one.result(cpu_s / seconds), blame_s=blamed_s), before, after)
+        for one, cpu_s, blamed_s, before, after in zip(
+            watched.tenants, used, blame_s, begin.used, end.used, strict=True
+        )
+    )
     client_s = sum(one.client_cpu_s() for one in watched.tenants)
     daemon_s = end.daemon_s - begin.daemon_s
     ours = sum(one.cores for one in tenants) + (client_s + daemon_s) / seconds
@@ -223,7 +265,7 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
         client_cpu_s=client_s,
         daemon_cpu_s=daemon_s,
         busy=1 - idle / total,
-        other_cores=max(0.0, (1 - idle / total) * watched.cores - ours),
+        other_cores=max(0.0, (1 - idle / total) * watched.bench.plan.scenario.cores - ours),
         steal=stolen / total,
         seconds=seconds,
         decided=decided,

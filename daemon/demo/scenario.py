@@ -12,24 +12,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+MEMCACHED_WORKER = "mc-worker"
+"""What memcached calls the threads that serve requests."""
+
+NO_REQUESTS_PER_S = 1e-6
+"""The load tool wants a rate above 0: this is one request in eleven days."""
+
 
 @dataclass(frozen=True, slots=True)
 class Memcached:
-    """A memcached and the load of its open-loop client."""
+    """A memcached and the load of its open-loop client; perhaps a process beside it in the same workload
+    whose threads burst in the background."""
 
     name: str
     threads: int = 2
-    rate_per_s: int = 5_000
+    rate_per_s: float = 5_000
     connections: int = 16
     keys: int = 10_000
     key_bytes: int = 30
     value_bytes: int = 200
     get_ratio: float = 0.9
+    background: int = 0
+    burst_us: int = 10_000
+    bursts_per_s: float = 15
 
     @property
     def vcpus(self) -> int:
-        """Worker threads; memcached's own housekeeping threads are not vCPUs."""
-        return self.threads
+        """Worker threads and background; memcached's own housekeeping threads are not vCPUs."""
+        return self.threads + self.background
+
+    @property
+    def critical(self) -> tuple[str, ...]:
+        """The threads that requests wait for, by name."""
+        return (MEMCACHED_WORKER,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +52,7 @@ class FanOut:
     """A service: main works, its helpers work in parallel, the request ends when all have."""
 
     name: str
-    rate_per_s: int = 200
+    rate_per_s: float = 200
     helpers: int = 2
     serial_us: int = 500
     helper_us: int = 600
@@ -50,8 +65,32 @@ class FanOut:
         """main, the helpers and the background threads."""
         return 1 + self.helpers + self.background
 
+    @property
+    def critical(self) -> tuple[str, ...]:
+        """The threads that requests wait for, by name."""
+        return ("main", "helper-*")
 
-Tenant = Memcached | FanOut
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Any other service of the load tool: its options in full, how many threads that makes, and which of
+    them requests wait for (names; `*` stands for any end). Without requests it is batch work."""
+
+    name: str
+    vcpus: int
+    rate_per_s: float
+    options: tuple[tuple[str, str], ...]
+    critical: tuple[str, ...] = ()
+    fed: bool = False
+    """Its requests come from another process."""
+
+    @property
+    def is_batch(self) -> bool:
+        """Does nobody ask it anything?"""
+        return not self.critical
+
+
+Tenant = Memcached | FanOut | Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +144,26 @@ def load_arguments(tenant: Tenant, timing: Timing, seed: int, calibration: float
     common = {
         "seconds": f"{timing.seconds:g}",
         "warmup": f"{timing.warmup_s:g}",
-        "rate": str(tenant.rate_per_s),
+        "rate": f"{tenant.rate_per_s:g}",
         "seed": str(seed),
     }
     if isinstance(tenant, Memcached):
         return ("memcached", *_options(common | _memcached_options(tenant)))
-    return ("service", *_options(common | _service_options(tenant, calibration)))
+    options = dict(tenant.options) if isinstance(tenant, Service) else _service_options(tenant)
+    fed = ("--feeder",) if isinstance(tenant, Service) and tenant.fed else ()
+    calibrated = {"iterations-per-us": repr(calibration)}
+    return ("service", *_options(common | options | calibrated), *fed)
+
+
+def beside(tenant: Memcached) -> Service:
+    """The process of background work in the same workload as a memcached."""
+    options = {
+        "helpers": "0",
+        "background": str(tenant.background),
+        "background-burst-us": str(tenant.burst_us),
+        "background-rate": f"{tenant.bursts_per_s:g}",
+    }
+    return Service(f"{tenant.name}-beside", tenant.background, NO_REQUESTS_PER_S, tuple(options.items()))
 
 
 def _memcached_options(tenant: Memcached) -> dict[str, str]:
@@ -123,7 +176,7 @@ def _memcached_options(tenant: Memcached) -> dict[str, str]:
     }
 
 
-def _service_options(tenant: FanOut, calibration: float) -> dict[str, str]:
+def _service_options(tenant: FanOut) -> dict[str, str]:
     return {
         "variant": "fanout",
         "helpers": str(tenant.helpers),
@@ -132,7 +185,6 @@ def _service_options(tenant: FanOut, calibration: float) -> dict[str, str]:
         "background": str(tenant.background),
         "background-burst-us": str(tenant.burst_us),
         "background-rate": str(tenant.bursts_per_s),
-        "iterations-per-us": repr(calibration),
     }
 
 

@@ -70,6 +70,10 @@ class Tree:
         """Put one thread into a group."""
         (self.directory(name) / ("tasks" if self.version == 1 else "cgroup.threads")).write_text(str(tid))
 
+    def place_process(self, pid: int, name: str) -> None:
+        """Put a process with all its threads into a group."""
+        self.entry(name).write_text(str(pid))
+
     def weights(self) -> dict[str, int]:
         """Every group's weight, by its name."""
         file = cgroupfs.V1_WEIGHT if self.version == 1 else cgroupfs.V2_WEIGHT

@@ -65,6 +65,23 @@ def test_gaps_are_exponential_with_the_asked_rate(tool: Tool, tmp_path: Path) ->
     assert sum(gap > mean for gap in gaps) / len(gaps) == pytest.approx(0.3679, abs=0.02)
 
 
+def test_a_step_changes_the_rate_from_its_time_on_and_nothing_before(tool: Tool, tmp_path: Path) -> None:
+    long = ("--rate", "1000", "--seconds", "40", "--warmup", "0")
+    plain, stepped = tmp_path / "plain", tmp_path / "stepped"
+    for path, step in ((plain, ()), (stepped, ("--step-at", "20", "--step-rate", "3000"))):
+        tool.start("service", *long, "--arrivals", str(path), *step).terminate()
+    early = [offset for offset in read_uint64(plain) if offset < 20 * NS]
+    offsets = read_uint64(stepped)
+    assert offsets[: len(early)] == early
+    later = [offset for offset in offsets if offset >= 20 * NS]
+    assert len(early) + len(later) == len(offsets)
+    gaps = [after - before for before, after in itertools.pairwise(later)]
+    # 5 standard errors of an exponential's mean, and of its variance (kurtosis 9)
+    mean = statistics.fmean(gaps)
+    assert mean == pytest.approx(NS / 3000, rel=5 / len(gaps) ** 0.5)
+    assert statistics.pvariance(gaps) == pytest.approx(mean**2, rel=5 * (8 / len(gaps)) ** 0.5)
+
+
 def test_arrivals_within_the_warm_up_are_not_measured(tool: Tool, tmp_path: Path) -> None:
     path = tmp_path / "arrivals"
     result = tool.run(

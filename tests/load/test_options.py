@@ -13,6 +13,9 @@ SUBCOMMANDS = ["service", "memcached", "threads", "wakeup"]
 MISTAKES = {
     "service --rate x": "--rate: must be a number above 0, got 'x'",
     "service --rate 0": "--rate: must be a number above 0, got '0'",
+    "service --step-at 1": "--step-at: --step-at and --step-rate go together",
+    "service --step-rate 5": "--step-rate: --step-at and --step-rate go together",
+    "service --background-from 1": "--background-from: needs --background of at least 1",
     "service --rate nan": "--rate: must be a number above 0, got 'nan'",
     "service --rate 1e6 --seconds 1e6": "--rate: 1e+06/s for 1e+06 s is more than 20000000 requests",
     "service --warmup -1": "--warmup: must be a number from 0 to 1e+06, got '-1'",

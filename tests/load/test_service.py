@@ -101,6 +101,13 @@ def test_background_work_is_counted_and_open_loop(tool: Tool) -> None:
     assert {"main", "bg-0", "bg-1", "logger"} <= set(result["cpu"]["threads"].names())
 
 
+def test_background_that_begins_later_does_nothing_before(tool: Tool) -> None:
+    background = ("--background", "2", "--background-rate", "200", "--background-burst-us", "100")
+    whole = tool.run(*SHORT, *background)["background"]["bursts"].integer()
+    never = tool.run(*SHORT, *background, "--background-from", "5")["background"]
+    assert (never["bursts"].integer(), whole > 0) == (0, True)
+
+
 def test_threads_bear_the_announced_names(start: Callable[..., Running]) -> None:
     run = start(*SHORT, "--background", "1", "--background-wakes", "peer", "--helpers", "11")
     tids = run.ready["threads"]

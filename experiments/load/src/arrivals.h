@@ -8,6 +8,12 @@
 /* More requests than this would need gigabytes of samples. */
 #define ARRIVALS_LIMIT 20000000ULL
 
+/* How many requests per second; from `step_ns` on `step_rate`, unless that is 0. */
+struct arrival_rate {
+	double rate, step_rate;
+	uint64_t step_ns;
+};
+
 /* A Poisson process in [0, warm-up + seconds), known whole before the run starts. */
 struct arrivals {
 	uint64_t *offsets_ns; /* ascending, from the start of the run */
@@ -16,7 +22,8 @@ struct arrivals {
 };
 
 /* Depends on its arguments only. */
-struct arrivals arrivals_make(uint64_t seed, double rate, uint64_t warmup_ns, uint64_t total_ns);
+struct arrivals arrivals_make(uint64_t seed, const struct arrival_rate *rate, uint64_t warmup_ns,
+			      uint64_t total_ns);
 
 /* Writes all offsets as little-endian uint64. */
 void arrivals_write(const struct arrivals *arrivals, const char *path);

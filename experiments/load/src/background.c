@@ -51,7 +51,7 @@ static void run_burster(void *argument)
 	struct burster *burster = argument;
 	struct service *service = burster->service;
 	double mean_gap_ns = (double)NS_PER_S / service->options.background_rate;
-	double at_ns = 0.0;
+	double at_ns = service->options.background_from * (double)NS_PER_S;
 	struct rng rng;
 
 	rng_seed(&rng, service->options.run.seed, RNG_BACKGROUND, burster->index);

@@ -22,8 +22,14 @@ static uint64_t to_ns(double seconds)
 
 void run_prepare(struct run *run, const struct run_options *options, struct command_line *line)
 {
+	struct arrival_rate rate;
+
+	if (cli_given(line, "step-at") != cli_given(line, "step-rate"))
+		fail_option(cli_given(line, "step-at") ? "step-at" : "step-rate",
+			    "--step-at and --step-rate go together");
+	rate = (struct arrival_rate){options->rate, options->step_rate, to_ns(options->step_at)};
 	*run = (struct run){.options = options, .line = line};
-	run->arrivals = arrivals_make(options->seed, options->rate, to_ns(options->warmup),
+	run->arrivals = arrivals_make(options->seed, &rate, to_ns(options->warmup),
 				      to_ns(options->warmup + options->seconds));
 	run->samples = samples_make(&run->arrivals);
 	run->out = output_open(options->out);

@@ -14,7 +14,7 @@
 
 /* What service and memcached have in common. */
 struct run_options {
-	double seconds, warmup, rate;
+	double seconds, warmup, rate, step_at, step_rate;
 	uint64_t seed, start_at_ns;
 	const char *out, *samples, *arrivals, *ready;
 };
@@ -25,6 +25,9 @@ struct run_options {
 	REAL_ABOVE("seconds", &(o)->seconds, 0.0, 1e6, "length of the measured part"),             \
 	REAL("warmup", &(o)->warmup, 0.0, 1e6, "seconds before it, not measured"),                 \
 	REAL_ABOVE("rate", &(o)->rate, 0.0, 1e7, "requests per second, Poisson"),                  \
+	REAL("step-at", &(o)->step_at, 0.0, 1e6,                                                   \
+	     "seconds from the start, warm-up included, when --step-rate begins"),                 \
+	REAL("step-rate", &(o)->step_rate, 0.0, 1e7, "requests per second from then, 0: no step"), \
 	COUNT("seed", &(o)->seed, 0, UINT64_MAX, "same seed, same arrivals and lengths"),          \
 	COUNT("start-at-ns", &(o)->start_at_ns, 0, UINT64_MAX,                                     \
 	      "CLOCK_MONOTONIC time of the start, 0: 50 ms after ready"),                          \

@@ -16,7 +16,7 @@ struct service_options {
 	uint64_t helpers, stages;
 	double hold_us, hold_rate, lock_us;
 	uint64_t background;
-	double background_burst_us, background_rate, logger_us, peer_us;
+	double background_burst_us, background_rate, background_from, logger_us, peer_us;
 	double iterations_per_us;
 	bool feeder;
 };

@@ -53,6 +53,8 @@ static void refuse_unused(const struct command_line *line, const struct service_
 		fail_option("helpers", "must be at least 1 for --variant convoy, got '0'");
 	if (cli_given(line, "sigma") && o->distribution != SHAPE_LOGNORMAL)
 		fail_option("sigma", "needs --distribution lognormal");
+	if (cli_given(line, "background-from") && !o->background)
+		fail_option("background-from", "needs --background of at least 1");
 	if (o->background_wakes != WAKES_NONE && !o->background)
 		fail_option("background-wakes", "needs --background of at least 1");
 }
@@ -81,6 +83,8 @@ struct command_line service_parse(struct service_options *o, char **arguments)
 			   "CPU time of a burst, fixed"),
 		REAL_ABOVE("background-rate", &o->background_rate, 0.0, 1e5,
 			   "bursts per second of each, Poisson"),
+		REAL("background-from", &o->background_from, 0.0, 1e6,
+		     "seconds from the start, warm-up included, before the first"),
 		CHOICE("background-wakes", &o->background_wakes, wakes_names,
 		       "none, logger (each ms of a burst) or peer (each burst)"),
 		REAL("logger-us", &o->logger_us, 0.0, LONGEST_US, "CPU time of the logger per wake-up"),

@@ -100,18 +100,18 @@ def test_waiting_ends_with_one_line() -> None:
 
 
 def test_the_daemon_gets_every_workload_by_its_group_or_process_and_its_own_defaults() -> None:
-    workloads = [Managed("memcached-0", 1024, 10, "/dasec-demo/a"), Managed('odd "name"', 4096, 11)]
+    workloads = [Managed("memcached-0", 1024, (10,), "/dasec-demo/a"), Managed('odd "name"', 4096, (11, 12))]
     assert tomllib.loads(configuration("dasec", workloads)) == {
         "policy": "dasec",
         "workload": [
             {"name": "memcached-0", "share": 1024, "cgroup": "/dasec-demo/a"},
-            {"name": 'odd "name"', "share": 4096, "pids": [11]},
+            {"name": 'odd "name"', "share": 4096, "pids": [11, 12]},
         ],
     }
 
 
 def test_an_arm_may_bring_settings_of_its_own() -> None:
-    told = configuration("tsa", [Managed("a", 1024, 10)], 'policy = "dasec"\n[rla]\nenabled = false\n')
+    told = configuration("tsa", [Managed("a", 1024, (10,))], 'policy = "dasec"\n[rla]\nenabled = false\n')
     assert tomllib.loads(told) == {
         "policy": "dasec",
         "rla": {"enabled": False},

@@ -113,7 +113,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ),
         (
             "policy = 'parties'\n" + WORKLOAD,
-            "policy: no policy named 'parties' in this build: known here: critical, dasec, none, static",
+            "policy: no policy named 'parties' in this build: known here: critical, dasec, none, oracle, ",
         ),
         ("[host]\nbackend = 'sched_ext'\n" + WORKLOAD, 'host.backend: is "sched_ext", which is wrong: '),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),

@@ -1,0 +1,127 @@
+"""What is to be measured: cells (a load at a ratio, a utilisation and a layout), how often, in what order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dasec.demo.layout import Layout
+from dasec.demo.run import Plan
+from dasec.demo.scenario import Scenario, Timing
+
+from .catalogue import LOADS, Impossible, Wanted
+
+ORACLE = "oracle"
+
+RUN_OVERHEAD_S = 0.8
+"""What a run takes beside its own time, about: 0.3 s to stop the daemon and remove groups, as in the demo
+(experiments/demo/README.md), and something for starts that were missed and made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Everything that the suite was asked to do; a results folder belongs to one of these."""
+
+    loads: tuple[str, ...]
+    ratios: tuple[float, ...]
+    utilisations: tuple[float, ...]
+    layouts: tuple[str, ...]
+    arms: tuple[str, ...]
+    repetitions: int
+    seconds: float
+    warmup_s: float
+    lead_s: float
+    cores: int
+    seed: int
+    blame: bool
+    records: bool
+
+    @property
+    def timing(self) -> Timing:
+        """Of each run."""
+        return Timing(self.seconds, self.warmup_s, self.lead_s)
+
+    @property
+    def run_s(self) -> float:
+        """How long a run takes, about."""
+        return self.timing.total_s + RUN_OVERHEAD_S
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One load at one point."""
+
+    load: str
+    ratio: float
+    utilisation: float
+    layout: str
+    scenario: Scenario
+
+    @property
+    def name(self) -> str:
+        """As in the report and in the names of files."""
+        return f"{self.load}-r{self.ratio:g}-u{self.utilisation:g}-{self.layout}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Those that exist, and why others do not."""
+
+    possible: tuple[Cell, ...]
+    impossible: tuple[str, ...]
+
+
+def cells_of(wish: Wish) -> Cells:
+    """All points that were asked for. Two that come out alike are one."""
+    possible: dict[tuple[str, str, Scenario], Cell] = {}
+    impossible = []
+    for load in wish.loads:
+        for ratio in wish.ratios:
+            for utilisation in wish.utilisations:
+                try:
+                    scenario = LOADS[load].build(Wanted(wish.cores, ratio, utilisation, wish.timing))
+                except Impossible as why:
+                    impossible.append(f"{load} at ratio {ratio:g} and utilisation {utilisation:g}: {why}")
+                    continue
+                for layout in wish.layouts:
+                    cell = Cell(load, ratio, utilisation, layout, scenario)
+                    possible.setdefault((load, layout, scenario), cell)
+    return Cells(tuple(possible.values()), tuple(impossible))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """All arms of one cell in one repetition: they follow each other and have the same arrivals."""
+
+    cell: Cell
+    repetition: int
+    arms: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What distinguishes it."""
+        return self.cell.name, self.repetition
+
+
+def blocks_of(wish: Wish, cells: Sequence[Cell]) -> Iterator[Block]:
+    """Every cell once a repetition, in another order each time; so are the arms of each block."""
+    for repetition in range(wish.repetitions):
+        shuffler = random.Random(f"{wish.seed}/{repetition}")
+        for cell in shuffler.sample(cells, len(cells)):
+            yield Block(cell, repetition, tuple(shuffler.sample(wish.arms, len(wish.arms))))
+
+
+def plan_of(wish: Wish, block: Block) -> Plan:
+    """The block as the demo's machinery takes it; arrivals depend on seed, cell and repetition alone."""
+    critical = sorted({name for tenant in block.cell.scenario.tenants for name in tenant.critical})
+    seed = random.Random(f"{wish.seed}/{block.cell.name}").randrange(2**31)
+    return Plan(
+        block.cell.scenario,
+        Layout(block.cell.layout),
+        wish.timing,
+        wish.arms,
+        wish.repetitions,
+        seed,
+        {ORACLE: f'policy = "{ORACLE}"\n[oracle]\ncritical = {critical}\n'},
+    )

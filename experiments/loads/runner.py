@@ -1,0 +1,122 @@
+"""Measures block after block; each that is finished is kept at once."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dasec.demo import workspace
+from dasec.demo.blame import BlameWatch
+from dasec.demo.needs import find_tools, find_tree
+from dasec.demo.results import RunResult
+from dasec.demo.run import Bench, Tools, calibrate, measure_one
+from dasec.demo.sentinel import watching
+from dasec.demo.tree import Tree
+from dasec.exits import ExitStatus, Refusal
+
+from .cells import Block, Wish, plan_of
+from .store import Store
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Clock:
+    """How much is left, by what the runs so far took."""
+
+    runs_left: int
+    guess_s: float
+    runs: int = 0
+    spent_s: float = 0.0
+
+    def add(self, spent_s: float, runs: int) -> None:
+        """So many runs are over."""
+        self.spent_s += spent_s
+        self.runs += runs
+        self.runs_left -= runs
+
+    @property
+    def left_s(self) -> float:
+        """The guess counts like five runs."""
+        run_s = (self.spent_s + 5 * self.guess_s) / (self.runs + 5)
+        return self.runs_left * run_s
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where runs happen."""
+
+    tools: Tools
+    tree: Tree
+    directory: Path
+    calibration: float
+    blame: BlameWatch | None
+
+
+def measure_blocks(wish: Wish, blocks: Sequence[Block], store: Store, say: Say) -> None:
+    """All blocks that are not in the store yet. Whatever ends it, the host is as before afterwards."""
+    finished = {one.key for one in store.done()}
+    missing = [block for block in blocks if block.key not in finished]
+    if finished:
+        say(f"{len(blocks) - len(missing)} of {len(blocks)} blocks are there already")
+    if not missing:
+        return
+    clock = Clock(len(missing) * len(wish.arms), wish.run_s)
+    with _site(wish, say) as site:
+        for number, block in enumerate(missing, 1):
+            say(
+                f"{number}/{len(missing)} {block.cell.name}, repetition"
+                f" {block.repetition + 1}/{wish.repetitions}: {minutes(clock.left_s)} left"
+            )
+            begun_s = time.monotonic()
+            done = store.add(block, _measure(wish, site, block, store))
+            clock.add(time.monotonic() - begun_s, len(block.arms))
+            _check_arrivals(block, done.runs)
+
+
+def minutes(seconds: float) -> str:
+    """For people."""
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextlib.contextmanager
+def _site(wish: Wish, say: Say) -> Iterator[Site]:
+    tools, tree = find_tools(), find_tree()
+    descriptor = workspace.lock(workspace.DIRECTORY)
+    try:
+        with (
+            watching(tree, workspace.DIRECTORY, descriptor),
+            workspace.prepared(tree, workspace.DIRECTORY) as directory,
+            contextlib.ExitStack() as stack,
+        ):
+            blame = BlameWatch() if wish.blame else None
+            if blame:
+                stack.callback(blame.close)
+                if not blame.works:
+                    say(f"blame is not measured: {blame.note}")
+            yield Site(tools, tree, directory, calibrate(tools.load, directory), blame)
+    finally:
+        workspace.unlock(descriptor, workspace.DIRECTORY)
+
+
+def _measure(wish: Wish, site: Site, block: Block, store: Store) -> list[RunResult]:
+    records = None
+    if wish.records:
+        records = store.folder / "records" / block.cell.name
+        records.mkdir(parents=True, exist_ok=True)
+        for old in records.glob(f"{block.repetition}-*"):
+            old.unlink()
+    bench = Bench(
+        plan_of(wish, block), site.tools, site.tree, site.directory, site.calibration, site.blame, records
+    )
+    return [measure_one(bench, arm, block.repetition, lambda: None) for arm in block.arms]
+
+
+def _check_arrivals(block: Block, runs: Sequence[RunResult]) -> None:
+    """All arms of a block were asked the same: a difference would be a mistake of the suite."""
+    asked = {tuple(tenant.latencies.count + tenant.errors for tenant in run.tenants) for run in runs}
+    if len(asked) > 1:
+        raise Refusal(ExitStatus.FAILED, f"loads: {block.cell.name}: arms had different requests: {asked}")
