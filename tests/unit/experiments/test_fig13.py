@@ -34,7 +34,7 @@ HALF_THE_LATENCY_US = 9_000
 
 
 def told(arm: str) -> Config:
-    services = [Managed(tenant.name, 1024, 4711) for tenant in scenario_for(2).tenants]
+    services = [Managed(tenant.name, 1024, (4711,)) for tenant in scenario_for(2).tenants]
     return check(tomllib.loads(configuration(arm, services, settings_for(arm))), arm)
 
 
