@@ -40,7 +40,7 @@ def settings_for(arm: str) -> str:
     switches = "".join(f"[{rule}]\nenabled = false\n" for rule in RULES if arm not in (rule, "all"))
     if "[rla]" not in switches:
         switches += CFS
-    return f'policy = "dasec"\n{switches}'
+    return f'policy = "dasec"\n[guard]\nenabled = false\n{switches}'
 
 
 def scenario_for(cores: int, ratio: int) -> Scenario:

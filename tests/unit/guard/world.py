@@ -114,15 +114,14 @@ class World:
             return Group(name, [Row()] * 3)
         stretch = self.stretch(name, self.in_force()) * self.chance.lognormvariate(0, self.noise)
         ready_ms = 8 * max(0.0, stretch - 1)
-        wakes = {"wakeups": 16} if self.counted else {}
-        return Group(
-            name,
-            [
-                Row(8, RUNNING, ready_ms=ready_ms, woken_by=[(HELPER, 16)] if self.counted else [], **wakes),
-                Row(8, RUNNING, ready_ms=ready_ms, woken_by=[(MAIN, 16)] if self.counted else [], **wakes),
-                Row(20, RUNNING, ready_ms=20, dispatches=2, **({"wakeups": 2} if self.counted else {})),
-            ],
-        )
+        rows = [
+            Row(8, RUNNING, ready_ms=ready_ms, woken_by=[(HELPER, 16)], wakeups=16),
+            Row(8, RUNNING, ready_ms=ready_ms, woken_by=[(MAIN, 16)], wakeups=16),
+            Row(20, RUNNING, ready_ms=20, dispatches=2, wakeups=2),
+        ]
+        if not self.counted:
+            rows = [replace(row, woken_by=(), wakeups=None) for row in rows]
+        return Group(name, rows)
 
 
 def batch(group: int) -> VcpuId:

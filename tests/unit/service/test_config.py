@@ -124,7 +124,8 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[rla]\nfloor_us = 9000\n" + WORKLOAD, "rla: start_us 4000 is not between floor_us 9000"),
         ("[rcr]\nmin_gain_percent = 101\n" + WORKLOAD, "rcr.min_gain_percent: is 101, which is wrong: "),
         ("[critical]\nweight_ratio = 9\n" + WORKLOAD, "critical.weight_ratio: is 9, which is wrong: "),
-        ("[guard]\n" + WORKLOAD, "guard: not available: this build has no guard yet: remove the table"),
+        ("[guard]\nharm_percent = 0\n" + WORKLOAD, "guard.harm_percent: is 0, which is wrong: "),
+        ("[guard]\nbackoff_s = 0\n" + WORKLOAD, "guard.backoff_s: is 0, which is wrong: "),
         ("", "workload: is missing: give at least one [[workload]]"),
         ("workload = []\n", "workload: is [], which is wrong: "),
         ("workload = 'all'\n", 'workload: is "all", which is wrong: '),
@@ -166,6 +167,7 @@ def test_all_mistakes_are_said_at_once() -> None:
         [host]
         cpus = "x"
         [guard]
+        enabled = 1
         [[workload]]
         name = "a"
         share = 0
@@ -178,7 +180,7 @@ def test_all_mistakes_are_said_at_once() -> None:
     places = [line.split(": ")[1] for line in lines]
     assert sorted(places) == sorted(
         [
-            "guard",
+            "guard.enabled",
             "period_ms",
             "polici",
             "host.cpus",
