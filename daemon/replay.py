@@ -99,8 +99,8 @@ def _begin(line: bytes) -> _Run:
 def state_type(policy: Policy) -> type[PolicyState]:
     """What a header's state is read as; a guard's holds the state of the policy in it."""
     if isinstance(policy, Guarded):
-        inner = type(policy.inner.initial_state())
-        return cast(type[PolicyState], GuardState.__class_getitem__(inner))
+        inner = policy.inner.initial_state()
+        return cast(type[PolicyState], GuardState[type(inner)])  # type: ignore[misc]
     return type(policy.initial_state())
 
 

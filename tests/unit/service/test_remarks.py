@@ -51,7 +51,7 @@ def test_it_is_said_once_and_its_end_too(caplog: pytest.LogCaptureFixture) -> No
     assert len(announcer.troubles) == 1
     told(remarks, guarded(HARMED._replace(verdict=Verdict.UNTRIED)))
     assert caplog.messages[-1] == "workload hungry: guard: policy dasec is tried again"
-    assert announcer.troubles == ()
+    assert not announcer.troubles
 
 
 def test_a_pass_is_no_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -82,4 +82,4 @@ def test_it_ends_when_they_are_counted(caplog: pytest.LogCaptureFixture) -> None
     told(remarks, *[CriticalState(blind=("hungry",))] * BLIND_PERIODS)
     told(remarks, CriticalState(), counted=True)
     assert caplog.messages[-1] == "workload hungry: its wake-ups are counted now"
-    assert announcer.troubles == ()
+    assert not announcer.troubles
