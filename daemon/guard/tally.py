@@ -25,6 +25,9 @@ LEAST_BUSY_NS = 1_000_000
 """A window in which the counted vCPUs of a workload wanted to run for less says nothing about it: a single
 wait of a tick would multiply its stretch."""
 
+MOST_STRETCH = 1000
+"""Who does not get to run at all is stretched by this much: a window of 160 ms has no more to tell."""
+
 LEAST_WOKEN = 3
 """Wake-ups of siblings, in a window, from which on they are what counts."""
 
@@ -41,7 +44,9 @@ class Tally(NamedTuple):
     @property
     def stretch(self) -> int | None:
         """In thousandths; None if there was too little to see."""
-        return self.busy * WHOLE // max(1, self.run) if self.plain_ns >= LEAST_BUSY_NS else None
+        if self.plain_ns < LEAST_BUSY_NS:
+            return None
+        return self.busy * WHOLE // max(1, self.run, self.busy // MOST_STRETCH)
 
 
 class Service(NamedTuple):

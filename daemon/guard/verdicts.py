@@ -20,8 +20,9 @@ MOST_DOUBLINGS = 6
 MOST_PASSES = 3
 """Doublings of the time to the next trial after none: 8 minutes at most, with the default."""
 
-BLANK_DIVISOR = 8
-"""A trial that saw too little of a workload is repeated after this part of the usual time."""
+BLANK_DOUBLINGS = 2
+"""A trial that saw too little of a workload is repeated once it is busy and this has settled, four times as
+long each time: one that starts has its trial as soon as it works, one that hardly works seldom."""
 
 REST = 125
 """Periods from a trial to one that a mere suspicion may start: 10 s, of which a trial is a sixth."""
@@ -88,8 +89,8 @@ def _passed(
 ) -> Standing:
     wait = parameters.recheck_periods << min(standing.passes, MOST_PASSES)
     if seen is None or finding is not Finding.FINE:
-        blank = standing._replace(since=index, passes=standing.passes + 1)
-        return blank._replace(until=index + max(1, wait // BLANK_DIVISOR))
+        soon = min(wait, SETTLE << BLANK_DOUBLINGS * min(standing.passes, MOST_DOUBLINGS))
+        return standing._replace(since=index, passes=standing.passes + 1, until=index + soon)
     return standing._replace(
         verdict=Verdict.FINE,
         ratio=ratio(seen.without, seen.with_it),

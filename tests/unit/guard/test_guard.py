@@ -164,6 +164,16 @@ def test_an_idle_host_is_not_tried_until_it_works() -> None:
     assert verdicts(world)["a"] is Verdict.HARM
 
 
+def test_one_that_slept_through_a_trial_has_its_own_once_it_works() -> None:
+    world = World(lambda name, acted: 6.0 if acted and name == "b" else 1.5)
+    world.asleep.add("b")
+    world.run(TWO_SECONDS)
+    assert verdicts(world) == {"a": Verdict.FINE}
+    world.asleep.clear()
+    world.run(TWO_SECONDS + 1)
+    assert verdicts(world)["b"] is Verdict.HARM
+
+
 def test_trial_windows_undo_the_policy_and_give_it_back_what_it_had() -> None:
     world = World(lambda _, __: 2.0)
     world.run(TWO_SECONDS)

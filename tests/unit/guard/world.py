@@ -65,6 +65,7 @@ class World:
         self.policy = Guarded(self.inner or Favours(acts_on), self.parameters)
         self.state: PolicyState = self.policy.initial_state()
         self.knobs: Mapping[VcpuId, Knobs] = {}
+        self.first: Mapping[VcpuId, Knobs] = {}
         self.index = 0
         self.chance = random.Random(self.seed)
         self.history: list[tuple[Period, Decision]] = []
@@ -76,8 +77,8 @@ class World:
         return {standing.workload: standing for standing in self.state.standings}
 
     def in_force(self) -> bool:
-        """Does anybody have a weight that is not neutral?"""
-        return any(knobs.weight != NEUTRAL for knobs in self.knobs.values())
+        """Has anybody a knob that is not as it was?"""
+        return self.knobs != self.first
 
     def run(self, periods: int) -> None:
         for _ in range(periods):
@@ -104,6 +105,7 @@ class World:
 
     def _period(self) -> Period:
         made = period(*(self._group(name) for name in self.names), index=self.index)
+        self.first = self.first or made.knobs
         if self.knobs:
             made = replace(made, knobs=self.knobs)
         assert all(seat(made, vcpu) is not None for vcpu in made.knobs)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from dasec.config import Config, ConfigError, check, load
 from dasec.critical import CriticalParameters
+from dasec.guard import GuardParameters
 from dasec.policy import Parameters
 
 WORKLOAD = '[[workload]]\nname = "a"\npids = [1]\n'
@@ -24,7 +25,7 @@ def said(text: str) -> list[str]:
 def test_the_least_configuration_has_the_papers_defaults() -> None:
     config = check(tomllib.loads(WORKLOAD), "c.toml")
     assert (config.period_ms, config.policy, config.dry_run) == (80, "dasec", False)
-    assert config.parameters() == Parameters()
+    assert config.parameters() == Parameters(guard=GuardParameters())
 
 
 def test_every_key_can_be_given() -> None:
@@ -58,6 +59,10 @@ def test_every_key_can_be_given() -> None:
             burst_us = 3000
             deadband_percent = 10
             guess = true
+            [guard]
+            harm_percent = 20
+            backoff_s = 10
+            recheck_s = 8
             [rcr]
             enabled = false
             conflict_ratio = 3
@@ -78,7 +83,13 @@ def test_every_key_can_be_given() -> None:
     assert parameters.rla.start_ns == 2_000_000
     assert parameters.rcr.across_nodes
     assert parameters.critical == CriticalParameters(5, 80, 3_000_000, 10, True)
+    assert parameters.guard == GuardParameters(20, 250, 200)
     assert [workload.name for workload in config.workload] == ["a", "b"]
+
+
+def test_the_guard_can_be_switched_off() -> None:
+    config = check(tomllib.loads("[guard]\nenabled = false\n" + WORKLOAD), "c.toml")
+    assert config.parameters() == Parameters()
 
 
 def test_what_was_read_cannot_be_changed() -> None:
