@@ -168,7 +168,7 @@ def test_one_that_slept_through_a_trial_has_its_own_once_it_works() -> None:
     world = World(lambda name, acted: 6.0 if acted and name == "b" else 1.5)
     world.asleep.add("b")
     world.run(TWO_SECONDS)
-    assert verdicts(world) == {"a": Verdict.FINE}
+    assert verdicts(world) == {"a": Verdict.FINE, "b": Verdict.UNTRIED}
     world.asleep.clear()
     world.run(TWO_SECONDS + 1)
     assert verdicts(world)["b"] is Verdict.HARM
