@@ -218,7 +218,7 @@ def _status(order: Order, stage: Stage, announcer: Announcer) -> Iterator[Status
 def _introduce(order: Order, capabilities: Capabilities) -> None:
     """What runs, and what this host lacks for it."""
     dry = " (dry run: no knob is written)" if order.dry_run else ""
-    guarded = "" if order.config.guard.enabled else ", unguarded"
+    guarded = ", guarded" if order.config.guard.enabled else ""
     LOGGER.info(
         "policy %s on %s%s, every %d ms%s",
         order.config.policy,

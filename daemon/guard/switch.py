@@ -47,11 +47,12 @@ def towards(
     knobs: dict[VcpuId, Knobs] = {}
     reasons: list[Reason] = []
     stakes: dict[VcpuId, Stake] = {}
+    allowed_of = {vcpu.id: vcpu.allowed for workload in period.workloads for vcpu in workload.vcpus}
     for vcpu, was in prior:
         present, target = period.knobs.get(vcpu), targets.get(vcpu)
         if present is None or target is None:
             continue
-        wish = _wish(present, target)
+        wish = _wish(present, _within(target, allowed_of.get(vcpu, frozenset())))
         if wish.weight is not None and was.weight is not None:
             lowest, highest = -(-was.weight // MAX_WEIGHT_SPAN), was.weight * MAX_WEIGHT_SPAN
             wish = wish._replace(weight=min(max(wish.weight, lowest), highest))
@@ -62,6 +63,13 @@ def towards(
             changed = [knob for knob, new in zip(Knob, wish, strict=True) if new is not None]
             reasons += [Reason(vcpu, knob, rule, seen.get(vcpu, ())) for knob in changed]
     return Decision(knobs, tuple(reasons), state, stakes)
+
+
+def _within(target: Knobs, allowed: frozenset[Core]) -> Knobs:
+    """The target, but on none of the cores that somebody else has taken from the vCPU since."""
+    if target.affinity is None or target.affinity <= allowed:
+        return target
+    return target._replace(affinity=target.affinity & allowed or None)
 
 
 def _wish(present: Knobs, target: Knobs) -> Knobs:

@@ -16,10 +16,10 @@ from dasec.model import Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
 from dasec.policy import POLICIES, Parameters, policy_named
 
-from ..builders import Group, period
+from ..builders import Group, Row, period
 from ..unit.guard.world import World
 from .invariants import after
-from .strategies import groups, names
+from .strategies import groups, names, rows
 
 EAGER = GuardParameters(backoff_periods=7, recheck_periods=5)
 CORES = 4
@@ -27,19 +27,35 @@ CORES = 4
 
 @st.composite
 def lives(draw: st.DrawFn) -> list[Period]:
-    """Some tables of the same workloads, played again and again for long enough to be tried."""
-    used = names[: draw(st.integers(1, 3))]
-    tables = [[draw(groups(name, CORES)) for name in used] for _ in range(draw(st.integers(1, 3)))]
+    """Some tables of the same vCPUs, played again and again for long enough to be tried."""
+    first = [draw(groups(name, CORES)) for name in names[: draw(st.integers(1, 3))]]
+    tables = [
+        first,
+        *[[_at_other_work(draw, group) for group in first] for _ in range(draw(st.integers(0, 2)))],
+    ]
     chance = random.Random(draw(st.integers(0, 99)))
     return [_period(chance.choice(tables), index) for index in range(draw(st.integers(10, 60)))]
 
 
+def _at_other_work(draw: st.DrawFn, group: Group) -> Group:
+    """The same vCPUs with the same knobs; what they do is another thing."""
+    others = draw(st.lists(rows(CORES, len(group.rows)), min_size=len(group.rows), max_size=len(group.rows)))
+    return replace(group, rows=[_as(one, other) for one, other in zip(group.rows, others, strict=True)])
+
+
+def _as(one: Row, other: Row) -> Row:
+    return replace(
+        other,
+        weight=one.weight,
+        latency_us=one.latency_us,
+        core=one.core,
+        allowed=one.allowed,
+        movable=one.movable,
+    )
+
+
 def _period(table: list[Group], index: int) -> Period:
     return period(*table, cores=CORES, index=index)
-
-
-def same_as_far_as_ours(now: Knobs, was: Knobs) -> bool:
-    return all(a is None or b is None or a == b for a, b in zip(now, was, strict=True))
 
 
 @settings(max_examples=40)

@@ -25,7 +25,7 @@ def said(text: str) -> list[str]:
 def test_the_least_configuration_has_the_papers_defaults() -> None:
     config = check(tomllib.loads(WORKLOAD), "c.toml")
     assert (config.period_ms, config.policy, config.dry_run) == (80, "dasec", False)
-    assert config.parameters() == Parameters(guard=GuardParameters())
+    assert config.parameters() == Parameters()
 
 
 def test_every_key_can_be_given() -> None:
@@ -61,6 +61,7 @@ def test_every_key_can_be_given() -> None:
             deadband_percent = 10
             guess = true
             [guard]
+            enabled = true
             harm_percent = 20
             backoff_s = 10
             recheck_s = 8
@@ -88,9 +89,9 @@ def test_every_key_can_be_given() -> None:
     assert [workload.name for workload in config.workload] == ["a", "b"]
 
 
-def test_the_guard_can_be_switched_off() -> None:
-    config = check(tomllib.loads("[guard]\nenabled = false\n" + WORKLOAD), "c.toml")
-    assert config.parameters() == Parameters()
+def test_the_guard_can_be_switched_on() -> None:
+    config = check(tomllib.loads("[guard]\nenabled = true\n" + WORKLOAD), "c.toml")
+    assert config.parameters() == Parameters(guard=GuardParameters())
 
 
 def test_what_was_read_cannot_be_changed() -> None:
