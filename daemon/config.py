@@ -15,6 +15,7 @@ from . import cpulist
 from .baselines import OracleParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
 from .critical import MAX_WEIGHT_RATIO, CriticalParameters
+from .guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
 from .policy import POLICIES, Parameters
 from .rcr import RcrParameters
 from .rla import RlaParameters
@@ -24,10 +25,6 @@ TSA, RLA, RCR, CRITICAL = TsaParameters(), RlaParameters(), RcrParameters(), Cri
 """Where the defaults come from."""
 
 SELECTORS = ("pids", "cgroup", "match", "libvirt")
-LATER = {
-    "guard": "this build has no guard yet: remove the table",
-}
-"""Tables that the design names and that this build does not have."""
 
 
 class ConfigError(Exception):
@@ -208,6 +205,22 @@ class OracleSection(Section):
         return OracleParameters(self.critical, self.tids)
 
 
+class GuardSection(Section):
+    """Keeps a policy from doing harm (docs/guard.md)."""
+
+    enabled: bool = Field(default=False, description="true or false")
+    harm_percent: int = Field(default=HARM_PERCENT, ge=1, le=100, description="an integer from 1 to 100")
+    backoff_s: int = Field(default=BACKOFF_S, ge=1, le=86_400, description="from 1 to 86400 s")
+    recheck_s: int = Field(default=RECHECK_S, ge=1, le=86_400, description="from 1 to 86400 s")
+
+    def parameters(self, period_ms: int) -> GuardParameters | None:
+        """As the guard takes them; None without one."""
+        if not self.enabled:
+            return None
+        backoff, recheck = (max(1, each * 1000 // period_ms) for each in (self.backoff_s, self.recheck_s))
+        return GuardParameters(self.harm_percent, backoff, recheck)
+
+
 class RecordSection(Section):
     """How much of the record to keep."""
 
@@ -249,6 +262,7 @@ class Config(Section):
     rla: RlaSection = RlaSection()
     rcr: RcrSection = RcrSection()
     critical: CriticalSection = CriticalSection()
+    guard: GuardSection = GuardSection()
     oracle: OracleSection = OracleSection()
     record: RecordSection = RecordSection()
     workload: tuple[WorkloadSection, ...] = Field(
@@ -262,6 +276,7 @@ class Config(Section):
             self.rla.parameters(),
             self.rcr.parameters(),
             self.critical.parameters(),
+            self.guard.parameters(self.period_ms),
             oracle=self.oracle.parameters(),
         )
 
@@ -281,12 +296,10 @@ def load(path: Path) -> Config:
 
 def check(raw: Mapping[str, object], source: str) -> Config:
     """The configuration that `raw` gives, or every reason why it gives none."""
-    known = {key: value for key, value in raw.items() if key not in LATER}
-    complaints = [Complaint(key, "not available", LATER[key]) for key in raw if key in LATER]
-    complaints += _selector_complaints(raw.get("workload"))
+    complaints = list(_selector_complaints(raw.get("workload")))
     try:
         # By way of JSON, where an array may be a tuple although 1 is no true and "1" no 1.
-        config = Config.model_validate_json(to_json(known, inf_nan_mode="constants"))
+        config = Config.model_validate_json(to_json(raw, inf_nan_mode="constants"))
     except ValidationError as error:
         complaints += complaints_of(error, Config)
     if complaints:

@@ -14,6 +14,7 @@ from typing import Protocol
 from .baselines import Oracle, OracleParameters, StaticPinning, Untouched
 from .critical import Critical, CriticalParameters
 from .entitlement import Standing, standings
+from .guard import Guarded, GuardParameters
 from .model import Core, Decision, Knobs, Level, Period, PolicyState, Reason, VcpuId
 from .rcr import RcrParameters, Resolution, resolve
 from .rla import Adjustment, RlaParameters, adjust
@@ -36,12 +37,13 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The settings of all policies."""
+    """The settings of all policies. Without `guard` they act unguarded, as in older records."""
 
     tsa: TsaParameters = field(default_factory=TsaParameters)
     rla: RlaParameters = field(default_factory=RlaParameters)
     rcr: RcrParameters = field(default_factory=RcrParameters)
     critical: CriticalParameters = field(default_factory=CriticalParameters)
+    guard: GuardParameters | None = None
     oracle: OracleParameters = field(default_factory=OracleParameters)
 
 
@@ -128,4 +130,5 @@ def policy_named(name: str, parameters: Parameters) -> Policy:
     """The policy of that name; a ValueError that lists the known ones if there is none."""
     if name not in POLICIES:
         raise ValueError(f"policy {name!r}: not known: use one of {', '.join(POLICIES)}")
-    return POLICIES[name](parameters)
+    policy = POLICIES[name](parameters)
+    return policy if parameters.guard is None else Guarded(policy, parameters.guard)

@@ -267,17 +267,27 @@ def decision_row(decision: Decision, layout: Layout, before: PolicyState | None)
             (layout.ref(vcpu), knob._value_, rule, inputs) for vcpu, knob, rule, inputs in decision.reasons
         ],
     }
-    state = decision.state
-    if state is not before:
-        changed = {
-            one.name: value
-            for one in fields(state)
-            if one.metadata.get("shown", True)
-            and (value := getattr(state, one.name)) != getattr(before, one.name, NOTHING)
-        }
+    if decision.state is not before:
+        changed = state_row(decision.state, before)
         if changed:
             row["state"] = changed
     return row
+
+
+def state_row(state: PolicyState, before: object) -> Mapping[str, object]:
+    """The shown fields that differ from `before`; of a state within the state, in the same way."""
+    changed: dict[str, object] = {}
+    for one in fields(state):
+        value, old = getattr(state, one.name), getattr(before, one.name, NOTHING)
+        if value is old or not one.metadata.get("shown", True):
+            continue
+        if isinstance(value, PolicyState):
+            value = state_row(value, old)
+            if value:
+                changed[one.name] = value
+        elif value != old:
+            changed[one.name] = value
+    return changed
 
 
 def change_row(change: Change, layout: Layout) -> list[object]:

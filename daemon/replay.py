@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from .guard import Guarded, GuardState
 from .model import Decision, Period, PolicyState
 from .plan import plan
 from .policy import POLICIES, Parameters, Policy, policy_named
@@ -88,10 +90,18 @@ def _begin(line: bytes) -> _Run:
     try:
         parameters = TypeAdapter(Parameters).validate_json(to_json(header["parameters"]))
         policy = policy_named(header["policy"], parameters)
-        state = TypeAdapter(type(policy.initial_state())).validate_json(to_json(header["state"]))
+        state = TypeAdapter(state_type(policy)).validate_json(to_json(header["state"]))
     except ValidationError as error:
         raise _Differs(f"parameters or state of another build: {error.errors()[0]['msg']}") from error
     return _Run(policy, state, opened[1], Decoder())
+
+
+def state_type(policy: Policy) -> type[PolicyState]:
+    """What a header's state is read as; a guard's holds the state of the policy in it."""
+    if isinstance(policy, Guarded):
+        inner = policy.inner.initial_state()
+        return cast(type[PolicyState], GuardState[type(inner)])  # type: ignore[misc]
+    return type(policy.initial_state())
 
 
 def _redecide(run: _Run, line: bytes) -> int:

@@ -26,6 +26,7 @@ from .pace import Pace
 from .policy import EDGES, policy_named
 from .record import Entry
 from .recordfile import NotARecord, RecordFile
+from .remarks import Remarks
 from .safety.directory import JournalBusy
 from .safety.dryrun import NoJournal
 from .safety.journal import Journal
@@ -86,12 +87,13 @@ def serve(order: Order) -> None:
                 announcer.note(notice)
             return found.roster
 
+        remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
         parts = Parts(
             roster=roster,
             host=stage.host,
             policy=policy_named(order.config.policy, order.config.parameters()),
             stand_by=stage.stand_by,
-            witnesses=(HostNotices(stage.notices), *records, *statuses),
+            witnesses=(HostNotices(stage.notices), remarks, *records, *statuses),
             announcer=announcer,
         )
         _introduce(order, stage.host.capabilities)
@@ -216,12 +218,14 @@ def _status(order: Order, stage: Stage, announcer: Announcer) -> Iterator[Status
 def _introduce(order: Order, capabilities: Capabilities) -> None:
     """What runs, and what this host lacks for it."""
     dry = " (dry run: no knob is written)" if order.dry_run else ""
+    guarded = ", guarded" if order.config.guard.enabled else ""
     LOGGER.info(
-        "policy %s on %s%s, every %d ms",
+        "policy %s on %s%s, every %d ms%s",
         order.config.policy,
         capabilities.backend,
         dry,
         order.config.period_ms,
+        guarded,
     )
     for name, works, note in (
         ("weight", capabilities.weight, capabilities.weight_note),

@@ -21,6 +21,7 @@ from .linux.errors import ThreadGone
 from .log import Announcer
 from .model import Knob, Knobs, Outcome, Period, PolicyState, VcpuId
 from .record import Entry
+from .remarks import standings_in, verdict_of
 
 FILE_NAME = "status.json"
 INTERVAL_NS = 1_000_000_000
@@ -36,6 +37,7 @@ class WorkloadStatus(TypedDict):
     name: str
     vcpus: int
     share: int
+    guard: str
 
 
 class Status(TypedDict):
@@ -119,6 +121,21 @@ class StatusFile:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
+    def _workloads(self, entry: Entry) -> list[WorkloadStatus]:
+        verdicts = {
+            each.workload: verdict_of(each, self._subject.policy, self._subject.period_ms)
+            for each in standings_in(entry.decision.state)
+        }
+        return [
+            WorkloadStatus(
+                name=each.name,
+                vcpus=len(each.vcpus),
+                share=each.share,
+                guard=verdicts.get(each.name, ""),
+            )
+            for each in entry.period.workloads
+        ]
+
     def _replace_file(self, entry: Entry, now_ns: int) -> None:
         status = to_json(self._status(entry, now_ns))
         self._written_ns = now_ns
@@ -145,10 +162,7 @@ class StatusFile:
             period_ms=self._subject.period_ms,
             dry_run=self._subject.dry_run,
             capabilities=self._capabilities,
-            workloads=[
-                WorkloadStatus(name=workload.name, vcpus=len(workload.vcpus), share=workload.share)
-                for workload in entry.period.workloads
-            ],
+            workloads=self._workloads(entry),
             knobs_held={knob.value: held[knob.value] for knob in Knob},
             changes_by_rule=dict(self._rules),
             outcomes=dict(self._outcomes),
@@ -218,7 +232,11 @@ def render(status: Status) -> str:
         f"periods {status['periods']} ({status['late_periods']} late),"
         f" work {status['mean_period_us']} us on average, {status['longest_period_us']} us at most,"
         f" own CPU {status['own_cpu_percent']} % of a core",
-        *(f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}" for w in status["workloads"]),
+        *(
+            f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
+            + (f", guard: {w['guard']}" if w["guard"] else "")
+            for w in status["workloads"]
+        ),
         "knobs held: " + _counts(status["knobs_held"]),
         "changes by rule: " + _counts(status["changes_by_rule"]),
         "outcomes: " + _counts(status["outcomes"]),

@@ -1,9 +1,10 @@
 """What a policy could gain that knew which threads are critical (experiments only).
 
-It is told their names or thread ids, and gives them `weight_ratio` times the weight of the others of their
-workload from the first period in which it has seen what they want. All else is the policy `critical`: the
-same sum by demand, the same debts, the same dead band (critical/weights.py), so that a difference between
-both is one of knowing who is critical. A workload in which nobody is critical, or everybody, stays as it is.
+It is told their names or thread ids, and gives them as much more weight than the others of their workload
+as `critical` would (`CriticalParameters.ratio_for`), from the first period in which it has seen what they
+want. All else is that policy's, too: the same sum by demand, the same debts, the same dead band
+(critical/weights.py), so that a difference between both is one of knowing who is critical. A workload in
+which nobody is critical, or everybody, stays as it is.
 """
 
 from __future__ import annotations
@@ -90,13 +91,15 @@ class Oracle:
         for workload in period.workloads:
             seen = _look(workload, period, past, self.weights.decay_percent, draft)
             if seen:
-                self._weigh(workload.name, seen, period, past, draft)
+                self._weigh(workload, seen, period, past, draft)
         after = OracleState(
             tuple(draft.neutral.items()), tuple(draft.demand_ns.items()), tuple(draft.owed.items())
         )
         return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes)
 
-    def _weigh(self, name: str, seen: Sequence[Vcpu], period: Period, past: _Past, draft: _Draft) -> None:
+    def _weigh(
+        self, workload: Workload, seen: Sequence[Vcpu], period: Period, past: _Past, draft: _Draft
+    ) -> None:
         """Divide one workload's weight anew, and want what is off by much."""
         ids = [vcpu.id for vcpu in seen]
         claims = Claims(
@@ -105,12 +108,12 @@ class Oracle:
             [FULL * self.parameters.knows(vcpu) for vcpu in seen],
         )
         fair = claims.fair()
-        owed = charged(past.owed.get(name, 0), _charges(ids, period, draft), fair // PAY_DIVISOR)
+        owed = charged(past.owed.get(workload.name, 0), _charges(ids, period, draft), fair // PAY_DIVISOR)
         if owed:
-            draft.owed[name] = owed
+            draft.owed[workload.name] = owed
         if owed * TRUST_DIVISOR > fair or not any(claims.scores):
             claims = claims._replace(scores=[FULL] * len(ids))
-        wanted = divide(claims, owed, self.weights.weight_ratio)
+        wanted = divide(claims, owed, self.weights.ratio_for(workload))
         for each, score, new in zip(ids, claims.scores, wanted, strict=True):
             present = period.knobs[each].weight
             if present is not None and is_off(present, new, self.weights.deadband_percent):

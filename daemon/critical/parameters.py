@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..model import Workload
+
 WEIGHT_RATIO = 7
 """Weight of the most to that of the least critical vCPU. Mean latency of the best rule with 3 : 1, 7 : 1
 and 20 : 1 was .52, .43 and .41 of the default (docs/measurements.md, "Weights that follow the critical
@@ -56,3 +58,7 @@ class CriticalParameters:
             raise ValueError(f"critical: burst_ns is {self.burst_ns}: give 1 or more")
         if not 0 <= self.deadband_percent <= 25:
             raise ValueError(f"critical: deadband_percent is {self.deadband_percent}: give 0 to 25")
+
+    def ratio_for(self, workload: Workload) -> int:
+        """The range of weights in this workload."""
+        return self.nested_weight_ratio if workload.nested else self.weight_ratio

@@ -70,7 +70,8 @@ class Critical:
             owed = past.owed.get(workload.name, 0)
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, self.parameters)
-                owed = _weigh(seen, verdict, owed, self.parameters, draft, nested=workload.nested)
+                ratio = self.parameters.ratio_for(workload)
+                owed = _weigh(seen, verdict, owed, self.parameters, ratio, draft)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if owed:
@@ -113,7 +114,7 @@ def _look(workload: Workload, period: Period, past: _Past, decay_percent: int, d
 
 
 def _weigh(
-    seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, draft: _Draft, *, nested: bool
+    seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, ratio: int, draft: _Draft
 ) -> int:
     """Divide one workload's weight anew, and want what is off by much; returns the workload's balance."""
     memories, weights, neutral_of = seen.memories, seen.weights, draft.neutral
@@ -132,7 +133,7 @@ def _weigh(
     owed = charged(owed, seen.charges, fair // PAY_DIVISOR)
     if owed * TRUST_DIVISOR > fair:
         claims = claims._replace(scores=[FULL] * len(rows))
-    wanted = divide(claims, owed, rules.nested_weight_ratio if nested else rules.weight_ratio)
+    wanted = divide(claims, owed, ratio)
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)

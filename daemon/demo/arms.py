@@ -12,6 +12,16 @@ CONTROL = "none-again"
 """The plain host a second time: what differs between these two is noise (A/A)."""
 
 
+GUARDED = "+guard"
+"""At the end of an arm's name: the policy under the guard. Without it, the policy itself is measured."""
+
+
+def settings_of(arm: str) -> str:
+    """What the daemon is told under an arm: its policy, guarded or not."""
+    guarded = "true" if arm.endswith(GUARDED) else "false"
+    return f'policy = "{arm.removesuffix(GUARDED)}"\n\n[guard]\nenabled = {guarded}\n'
+
+
 def arms_for(policies: Sequence[str]) -> tuple[str, ...]:
     """The default, its control, and each policy once."""
     return (NONE, CONTROL, *dict.fromkeys(policy for policy in policies if policy != NONE))

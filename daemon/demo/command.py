@@ -26,7 +26,11 @@ PLAIN_WIDTH = 100
 )
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=5.0, help="Measured part of a run.")
 @click.option("--repetitions", type=click.IntRange(2, 1000), default=5, help="Runs of each arm.")
-@click.option("--policies", default="dasec,critical,static", help="Compared with the plain host.")
+@click.option(
+    "--policies",
+    default="dasec,critical,static",
+    help="Compared with the plain host; NAME+guard: under the guard.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, help="Of arrivals and of the order.")
 @click.option(
     "--layout",
@@ -45,13 +49,15 @@ def command(
 
     needs.check_root()
     needs.check_libraries()
-    from .arms import arms_for
+    from .arms import CONTROL, NONE, arms_for, settings_of
     from .main_job import Wish, do
     from .run import Plan
     from .scenario import Timing, scenario_for
 
     scenario = scenario_for(len(os.sched_getaffinity(0)))
-    plan = Plan(scenario, Layout(layout), Timing(seconds), arms_for(_known(policies)), repetitions, seed)
+    arms = arms_for(_known(policies))
+    settings = {arm: settings_of(arm) for arm in arms if arm not in (NONE, CONTROL)}
+    plan = Plan(scenario, Layout(layout), Timing(seconds), arms, repetitions, seed, settings)
     for path in (json_file, plot):
         _ensure_writable(path)
     outcome = do(Wish(plan, plot), _console())
@@ -68,9 +74,10 @@ def _console() -> Console:
 
 def _known(policies: str) -> list[str]:
     from ..policy import POLICIES
+    from .arms import GUARDED
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    unknown = [name for name in names if name not in POLICIES]
+    unknown = [name for name in names if name.removesuffix(GUARDED) not in POLICIES]
     if unknown:
         line = f"demo: --policies: {', '.join(unknown)}: unknown: known are {', '.join(sorted(POLICIES))}"
         raise Refusal(ExitStatus.USAGE, line)

@@ -9,7 +9,10 @@ import pytest
 
 from .source import Source, all_sources, imports, parse
 
-PURE = ("model", "period", "entitlement", "policy", "plan", "tsa", "rla", "rcr", "critical", "baselines")
+PURE = (
+    *("model", "period", "entitlement", "policy", "plan"),
+    *("tsa", "rla", "rcr", "critical", "guard", "baselines"),
+)
 PURE_STDLIB = {
     "__future__",
     "collections.abc",

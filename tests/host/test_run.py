@@ -98,7 +98,14 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
         shown = json.loads(dasec("status", "--json", "--directory", tmp_path / "state").out)
         assert shown["running"]
         assert shown["pid"] == process.pid
-        assert shown["workloads"] == [{"name": "a", "vcpus": 8, "share": shown["workloads"][0]["share"]}]
+        assert shown["workloads"] == [
+            {
+                "name": "a",
+                "vcpus": 8,
+                "share": shown["workloads"][0]["share"],
+                "guard": shown["workloads"][0]["guard"],
+            }
+        ]
         assert shown["knobs_held"]["rescheduling_latency"] > 0
         assert shown["changes_by_rule"]
         assert "policy dasec on mainline" in dasec("status", "--directory", tmp_path / "state").out

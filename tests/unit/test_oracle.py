@@ -40,6 +40,12 @@ def test_the_critical_get_seven_times_the_weight_of_the_others_by_the_sum_of_dem
     assert weights(knowing("a/0"), HALF_CRITICAL) == {(0, 0): 1792, (0, 1): 256}
 
 
+def test_below_a_group_of_the_workloads_own_it_is_twenty_times_as_far_as_weights_go() -> None:
+    # 20 w + w = 2 × 1024, and no weight below an eighth
+    nested = period(Group("a", [Row(20, READY), Row(20, READY)], nested=True))
+    assert weights(knowing("a/0"), nested) == {(0, 0): 1950, (0, 1): 128}
+
+
 def test_a_name_may_be_a_beginning_and_a_thread_id_does_as_well() -> None:
     two = period(Group("a", [Row(20)]), Group("b", [Row(20), Row(20)]))
     assert weights(knowing("b/0", "c*"), two) == weights(knowing(tids=(vcpu_id(1, 0).tid,)), two)

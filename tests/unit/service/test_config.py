@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from dasec.config import Config, ConfigError, check, load
 from dasec.critical import CriticalParameters
+from dasec.guard import GuardParameters
 from dasec.policy import Parameters
 
 WORKLOAD = '[[workload]]\nname = "a"\npids = [1]\n'
@@ -59,6 +60,11 @@ def test_every_key_can_be_given() -> None:
             burst_us = 3000
             deadband_percent = 10
             guess = true
+            [guard]
+            enabled = true
+            harm_percent = 20
+            backoff_s = 10
+            recheck_s = 8
             [rcr]
             enabled = false
             conflict_ratio = 3
@@ -79,7 +85,13 @@ def test_every_key_can_be_given() -> None:
     assert parameters.rla.start_ns == 2_000_000
     assert parameters.rcr.across_nodes
     assert parameters.critical == CriticalParameters(5, 9, 80, 3_000_000, 10, True)
+    assert parameters.guard == GuardParameters(20, 250, 200)
     assert [workload.name for workload in config.workload] == ["a", "b"]
+
+
+def test_the_guard_can_be_switched_on() -> None:
+    config = check(tomllib.loads("[guard]\nenabled = true\n" + WORKLOAD), "c.toml")
+    assert config.parameters() == Parameters(guard=GuardParameters())
 
 
 def test_what_was_read_cannot_be_changed() -> None:
@@ -125,7 +137,8 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[rla]\nfloor_us = 9000\n" + WORKLOAD, "rla: start_us 4000 is not between floor_us 9000"),
         ("[rcr]\nmin_gain_percent = 101\n" + WORKLOAD, "rcr.min_gain_percent: is 101, which is wrong: "),
         ("[critical]\nweight_ratio = 33\n" + WORKLOAD, "critical.weight_ratio: is 33, which is wrong: "),
-        ("[guard]\n" + WORKLOAD, "guard: not available: this build has no guard yet: remove the table"),
+        ("[guard]\nharm_percent = 0\n" + WORKLOAD, "guard.harm_percent: is 0, which is wrong: "),
+        ("[guard]\nbackoff_s = 0\n" + WORKLOAD, "guard.backoff_s: is 0, which is wrong: "),
         ("", "workload: is missing: give at least one [[workload]]"),
         ("workload = []\n", "workload: is [], which is wrong: "),
         ("workload = 'all'\n", 'workload: is "all", which is wrong: '),
@@ -167,6 +180,7 @@ def test_all_mistakes_are_said_at_once() -> None:
         [host]
         cpus = "x"
         [guard]
+        enabled = 1
         [[workload]]
         name = "a"
         share = 0
@@ -179,7 +193,7 @@ def test_all_mistakes_are_said_at_once() -> None:
     places = [line.split(": ")[1] for line in lines]
     assert sorted(places) == sorted(
         [
-            "guard",
+            "guard.enabled",
             "period_ms",
             "polici",
             "host.cpus",

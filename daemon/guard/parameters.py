@@ -1,0 +1,39 @@
+"""Settings of the guard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HARM_PERCENT = 10
+"""How much longer than without the policy is harm. Two runs of the same plain host differed by up to 21 % in
+mean latency over 3 s (docs/measurements.md, "The paper's rules on this kernel"): a smaller number would ask
+for trials of minutes."""
+
+BACKOFF_S = 60
+"""How long a policy that did harm is not tried again. A trial takes two seconds at most to find large harm,
+half of them with the policy; at four times the latency, the worst that was measured (README.md), that is 5 %
+of the time until the next one. Doubled after each failure."""
+
+RECHECK_S = 60
+"""How long a policy that did no harm is left alone: a trial takes 9 periods away from it, 1.2 % of the gain.
+Doubled after each trial that finds no harm."""
+
+PERIODS_A_SECOND = 12.5
+"""With the period of the paper's evaluation and our default, 80 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardParameters:
+    """Settings of the guard; a ratio of 1 + `harm_percent` / 100 is harm, given the evidence for it."""
+
+    harm_percent: int = HARM_PERCENT
+    backoff_periods: int = int(BACKOFF_S * PERIODS_A_SECOND)
+    recheck_periods: int = int(RECHECK_S * PERIODS_A_SECOND)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.harm_percent <= 100:
+            raise ValueError(f"guard: harm_percent is {self.harm_percent}: give 1 to 100")
+        if self.backoff_periods < 1:
+            raise ValueError(f"guard: backoff_periods is {self.backoff_periods}: give 1 or more")
+        if self.recheck_periods < 1:
+            raise ValueError(f"guard: recheck_periods is {self.recheck_periods}: give 1 or more")

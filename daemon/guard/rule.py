@@ -1,0 +1,175 @@
+"""The guard: a policy around a policy, which lets it act only where that does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..model import Decision, Period, PolicyState, Vcpu, Workload
+from .parameters import GuardParameters
+from .state import GuardState, KnobTable, Trial
+from .switch import NEUTRAL, WITH, WITHOUT, held, noted, sparing, towards
+from .tally import added
+from .trial import WINDOW, findings, is_over, measured
+from .verdicts import concluded, introduced, retried, suspected
+
+if TYPE_CHECKING:
+    from ..policy import Policy
+
+LOOK = 4
+"""Periods of a look between trials: with a trial of 18 after it, harm that came later is found in 22."""
+
+LEAST_BUSY_PERCENT = 1
+"""A workload whose vCPUs wanted to run for less of a core's time in a period is idle: nothing can be told."""
+
+Known = GuardState[PolicyState]
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Lets the inner policy act, tries now and then what happens without it, and keeps it from harm."""
+
+    inner: Policy
+    parameters: GuardParameters = field(default_factory=GuardParameters)
+
+    @property
+    def name(self) -> str:
+        """The inner policy's: the guard is a setting of it."""
+        return self.inner.name
+
+    def initial_state(self) -> PolicyState:
+        """Nobody tried yet."""
+        return GuardState(self.inner.initial_state())
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        """What the inner policy wants, where it may; nothing of it in a window without it."""
+        known = state if isinstance(state, GuardState) else GuardState(self.inner.initial_state())
+        if known.trial is not None:
+            return self._try(period, known, known.trial)
+        if known.prior:
+            known = _reviewed(period, known)
+            if _is_due(period, known):
+                return _stand_back(period, replace(known, tallies=()), Trial(window=-1))
+            if period.index % LOOK == 0 and (undone := _left_alone(period, known)):
+                return undone
+        return self._act(period, known)
+
+    def _act(self, period: Period, known: Known) -> Decision:
+        """The inner policy's decision, without what it wants for workloads that it must leave alone."""
+        decision = self.inner.decide(period, known.inner)
+        by_demand = known.by_demand or bool(decision.stakes)
+        neutral = [each.workload for each in known.standings if each.is_neutral]
+        if neutral:
+            spared = {vcpu.id for _, vcpu in _vcpus(period, neutral)}
+            decision = sparing(decision, spared, period)
+        prior = known.prior
+        if decision.knobs:
+            prior = noted(prior, decision.knobs, period)
+        state = GuardState(
+            decision.state,
+            known.standings,
+            known.window,
+            by_demand,
+            prior,
+            known.services,
+            known.tallies,
+            known.trial,
+        )
+        return Decision(decision.knobs, decision.reasons, state, decision.stakes)
+
+    def _try(self, period: Period, known: Known, trial: Trial) -> Decision:
+        """One period of a trial."""
+        trial, services = measured(trial, known.services, period)
+        known = replace(known, services=services, trial=trial)
+        if trial.age < WINDOW:
+            return Decision(state=known) if trial.is_without else self._act(period, known)
+        if trial.is_without:
+            return self._come_back(period, known, trial)
+        found = findings(trial, self.parameters.harm_percent)
+        if not is_over(trial, found):
+            return _stand_back(period, known, trial)
+        changed = {vcpu for vcpu, _ in held(known.prior, period)}
+        holding = {
+            each.name for each in period.workloads if not changed.isdisjoint([vcpu.id for vcpu in each.vcpus])
+        }
+        standings = introduced(known.standings, sorted(holding), period)
+        standings = concluded(standings, trial, found, holding, period, self.parameters)
+        known = replace(known, standings=standings, window=-1, trial=None)
+        return _left_alone(period, known) or self._act(period, known)
+
+    def _come_back(self, period: Period, known: Known, trial: Trial) -> Decision:
+        """A window with the policy begins. One that keeps the sum by demand finds its weights anew; one that
+        goes step by step gets back what it had."""
+        window = trial.window + 1
+        known = replace(known, window=window, trial=trial._replace(window=window, age=0))
+        if known.by_demand:
+            return self._act(period, known)
+        return towards(period, known.prior, dict(trial.saved), WITH, known)
+
+
+def _stand_back(period: Period, known: Known, trial: Trial) -> Decision:
+    """A window without the policy begins: every knob as before it, all workloads at once."""
+    window = trial.window + 1
+    trial = trial._replace(window=window, age=0, saved=held(known.prior, period))
+    known = replace(known, window=window, trial=trial)
+    return towards(period, known.prior, dict(known.prior), WITHOUT, known)
+
+
+def _left_alone(period: Period, known: Known) -> Decision | None:
+    """Knobs as before the policy for the workloads that it must leave alone; None if they are so."""
+    why = {each.workload: (("ratio", each.ratio), ("pairs", each.pairs)) for each in known.standings}
+    seen = {
+        vcpu.id: why[name]
+        for name, vcpu in _vcpus(period, [each.workload for each in known.standings if each.is_neutral])
+    }
+    prior: KnobTable = tuple([(vcpu, was) for vcpu, was in known.prior if vcpu in seen])
+    decision = towards(period, prior, dict(prior), NEUTRAL, known, seen)
+    return decision if decision.knobs else None
+
+
+def _reviewed(period: Period, known: Known) -> Known:
+    """With workloads that are new, that may be acted on again, or that wait suspiciously long."""
+    standings = retried(known.standings, period.index)
+    if len(standings) < len(period.workloads):
+        touched = {vcpu for vcpu, _ in known.prior}
+        new = [each for each in period.workloads if not touched.isdisjoint([vcpu.id for vcpu in each.vcpus])]
+        standings = introduced(standings, [each.name for each in new if _is_busy(each, period)], period)
+    tallies = known.tallies
+    if known.services:
+        tallies = added(tallies, known.services, period)
+        if period.index % LOOK == 0:
+            standings, tallies = suspected(standings, tallies, period.index), ()
+    if standings is known.standings and tallies is known.tallies:
+        return known
+    return replace(known, standings=standings, tallies=tallies)
+
+
+def _is_due(period: Period, known: Known) -> bool:
+    """Whether the time has come to try a workload that competes, and on which the policy has an effect."""
+    due = {each.workload for each in known.standings if each.until <= period.index and not each.is_neutral}
+    if not due:
+        return False
+    changed = {vcpu for vcpu, _ in held(known.prior, period)}
+    return any(
+        workload.name in due
+        and not changed.isdisjoint([vcpu.id for vcpu in workload.vcpus])
+        and _is_busy(workload, period)
+        for workload in period.workloads
+    )
+
+
+def _is_busy(workload: Workload, period: Period) -> bool:
+    used = [period.usage.get(vcpu.id) for vcpu in workload.vcpus]
+    busy_ns = sum([each.consumed_ns + each.ready_ns for each in used if each])
+    return busy_ns * 100 >= period.length_ns * LEAST_BUSY_PERCENT
+
+
+def _vcpus(period: Period, names: Collection[str]) -> list[tuple[str, Vcpu]]:
+    """The vCPUs of these workloads, each with its workload's name."""
+    return [
+        (workload.name, vcpu)
+        for workload in period.workloads
+        if workload.name in names
+        for vcpu in workload.vcpus
+    ]

@@ -1,0 +1,90 @@
+"""What the guard remembers from period to period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+from ..model import Knobs, PolicyState, VcpuId
+from .tally import Service, Services, Tally
+
+S = TypeVar("S", bound=PolicyState)
+
+UNSHOWN = {"shown": False}
+"""Metadata of a field that the lines of a record leave out (record.decision_row)."""
+
+KnobTable = tuple[tuple[VcpuId, Knobs], ...]
+
+
+class Verdict(StrEnum):
+    """What the last trial said of a workload."""
+
+    UNTRIED = "untried"
+    FINE = "fine"
+    HARM = "harm"
+    OTHERS = "others"
+    """Neutral because the policy's work on other workloads did the harm."""
+
+
+class Standing(NamedTuple):
+    """One workload: its verdict; by how much the policy stretched it (thousandths), seen in so many pairs of
+    windows; until which period that holds; how many trials in a row found harm, and how many none; since
+    which period it holds, and the worst stretch that was seen without the policy."""
+
+    workload: str
+    verdict: Verdict = Verdict.UNTRIED
+    ratio: int = 0
+    pairs: int = 0
+    until: int = 0
+    failures: int = 0
+    passes: int = 0
+    since: int = 0
+    level: int = 0
+
+    @property
+    def is_neutral(self) -> bool:
+        """Must the policy leave it alone?"""
+        return self.verdict is Verdict.HARM or self.verdict is Verdict.OTHERS
+
+
+class Series(NamedTuple):
+    """The stretches of one workload in the windows of a trial."""
+
+    workload: str
+    without: tuple[int, ...] = ()
+    with_it: tuple[int, ...] = ()
+
+
+class Trial(NamedTuple):
+    """A trial in progress: its present window (even: without the policy), how many of its periods are over,
+    the knobs to come back to, and what was measured."""
+
+    window: int = 0
+    age: int = 0
+    saved: KnobTable = ()
+    counted: tuple[Service, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+    series: tuple[Series, ...] = ()
+
+    @property
+    def is_without(self) -> bool:
+        """Is the present window one without the policy?"""
+        return self.window % 2 == 0
+
+
+@dataclass(frozen=True, slots=True)
+class GuardState(PolicyState, Generic[S]):
+    """`inner`: the policy's own state. `standings`: the verdicts. `window`: of the trial in progress, else
+    -1. `prior`: the knobs, before the policy's first wish, of each vCPU that it wanted to change.
+    `by_demand`: it keeps the sum of weights by demand. `services` and `tallies`: what is looked at between
+    trials."""
+
+    inner: S
+    standings: tuple[Standing, ...] = ()
+    window: int = -1
+    by_demand: bool = False
+    prior: KnobTable = field(default=(), metadata=UNSHOWN)
+    services: tuple[Services, ...] = field(default=(), metadata=UNSHOWN)
+    tallies: tuple[Tally, ...] = field(default=(), metadata=UNSHOWN)
+    trial: Trial | None = field(default=None, metadata=UNSHOWN)

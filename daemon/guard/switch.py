@@ -1,0 +1,125 @@
+"""From what a policy holds to neutral and back, and what is left of its wishes for those who stay neutral."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeVar
+
+from ..model import Core, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId
+from ..period import seat
+from ..tsa import MAX_WEIGHT_SPAN
+from .state import KnobTable
+
+WITHOUT, WITH, NEUTRAL = "guard.without", "guard.with", "guard.neutral"
+"""The rules of the guard's writes: a window without the policy begins; it ends; a verdict holds."""
+
+
+T = TypeVar("T")
+
+NO_WISH = Knobs(None, None, None)
+NOTHING_SEEN: Mapping[VcpuId, tuple[tuple[str, int], ...]] = MappingProxyType({})
+
+
+def held(prior: KnobTable, period: Period) -> KnobTable:
+    """The vCPUs one of whose knobs is not as it was before the policy, with their present knobs."""
+    knobs_of = period.knobs
+    return tuple(
+        [
+            (vcpu, present)
+            for vcpu, was in prior
+            if (present := knobs_of.get(vcpu)) and present != was and _wish(present, was) != NO_WISH
+        ]
+    )
+
+
+def towards(
+    period: Period,
+    prior: KnobTable,
+    targets: Mapping[VcpuId, Knobs],
+    rule: str,
+    state: PolicyState,
+    seen: Mapping[VcpuId, tuple[tuple[str, int], ...]] = NOTHING_SEEN,
+) -> Decision:
+    """Wants these knobs, as far as they are ours, because of what was `seen`. Weights have stakes: the sum of
+    those before the policy is what must not be exceeded, whoever came and went since."""
+    knobs: dict[VcpuId, Knobs] = {}
+    reasons: list[Reason] = []
+    stakes: dict[VcpuId, Stake] = {}
+    allowed_of = {vcpu.id: vcpu.allowed for workload in period.workloads for vcpu in workload.vcpus}
+    for vcpu, was in prior:
+        present, target = period.knobs.get(vcpu), targets.get(vcpu)
+        if present is None or target is None:
+            continue
+        wish = _wish(present, _within(target, allowed_of.get(vcpu, frozenset())))
+        if wish.weight is not None and was.weight is not None:
+            lowest, highest = -(-was.weight // MAX_WEIGHT_SPAN), was.weight * MAX_WEIGHT_SPAN
+            wish = wish._replace(weight=min(max(wish.weight, lowest), highest))
+        if present.weight is not None and was.weight is not None:
+            stakes[vcpu] = Stake(was.weight, 1)
+        if wish != NO_WISH:
+            knobs[vcpu] = wish
+            changed = [knob for knob, new in zip(Knob, wish, strict=True) if new is not None]
+            reasons += [Reason(vcpu, knob, rule, seen.get(vcpu, ())) for knob in changed]
+    return Decision(knobs, tuple(reasons), state, stakes)
+
+
+def _within(target: Knobs, allowed: frozenset[Core]) -> Knobs:
+    """The target, but on none of the cores that somebody else has taken from the vCPU since."""
+    if target.affinity is None or target.affinity <= allowed:
+        return target
+    return target._replace(affinity=target.affinity & allowed or None)
+
+
+def _wish(present: Knobs, target: Knobs) -> Knobs:
+    """What of the target differs, and is ours on both sides."""
+    return Knobs(
+        _other(present.weight, target.weight),
+        _other(present.rescheduling_latency_ns, target.rescheduling_latency_ns),
+        _other(present.affinity, target.affinity),
+    )
+
+
+def _other(now: T | None, new: T | None) -> T | None:
+    return new if now is not None and new is not None and new != now else None
+
+
+def noted(prior: KnobTable, wishes: Mapping[VcpuId, Knobs], period: Period) -> KnobTable:
+    """The knobs before the policy's first wish; whoever is gone is forgotten when somebody new comes."""
+    known = {vcpu for vcpu, _ in prior}
+    new = [(vcpu, period.knobs[vcpu]) for vcpu in wishes if vcpu not in known and vcpu in period.knobs]
+    if not new:
+        return prior
+    return (*((vcpu, was) for vcpu, was in prior if vcpu in period.knobs), *new)
+
+
+def sparing(decision: Decision, spared: Collection[VcpuId], period: Period) -> Decision:
+    """The decision without wishes for these vCPUs, and without the other halves of their swaps."""
+    dropped = {vcpu: wish for vcpu, wish in decision.knobs.items() if vcpu in spared}
+    if not dropped:
+        return decision
+    kept = {vcpu: wish for vcpu, wish in decision.knobs.items() if vcpu not in spared}
+    missing = [
+        (target, seat(period, vcpu))
+        for vcpu, wish in dropped.items()
+        if vcpu in period.knobs and (target := _only(wish)) is not None
+    ]
+    for vcpu, wish in list(kept.items()):
+        move = (seat(period, vcpu), _only(wish)) if vcpu in period.knobs else None
+        if move in missing:
+            missing.remove(move)
+            kept[vcpu] = wish._replace(affinity=None)
+    reasons = [reason for reason in decision.reasons if _wanted(reason, kept)]
+    return replace(decision, knobs=kept, reasons=tuple(reasons))
+
+
+def _only(wish: Knobs) -> Core | None:
+    """The core that a vCPU shall be pinned to."""
+    affinity = wish.affinity
+    return next(iter(affinity)) if affinity is not None and len(affinity) == 1 else None
+
+
+def _wanted(reason: Reason, kept: Mapping[VcpuId, Knobs]) -> bool:
+    wish = kept.get(reason.vcpu)
+    return wish is not None and dict(zip(Knob, wish, strict=True))[reason.knob] is not None
