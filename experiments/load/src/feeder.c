@@ -66,8 +66,11 @@ struct feeder feeder_fork(const struct run *run)
 
 void feeder_start(struct feeder *feeder, uint64_t start_ns)
 {
-	if (write(feeder->control_fd, &start_ns, sizeof(start_ns)) != sizeof(start_ns))
-		fail_run("cannot start the feeder: %s", strerror(errno));
+	if (send(feeder->control_fd, &start_ns, sizeof(start_ns), MSG_NOSIGNAL) == sizeof(start_ns))
+		return;
+	if (errno == EPIPE)
+		fail_run("the feeder ended before its schedule");
+	fail_run("cannot start the feeder: %s", strerror(errno));
 }
 
 /*
