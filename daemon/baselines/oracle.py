@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..critical import CriticalParameters
 from ..critical.scores import FULL
-from ..critical.weights import PAY_DIVISOR, TRUST_DIVISOR, Claims, charged, divide, is_off
+from ..critical.weights import Claims, is_off, settle
 from ..model import Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, Vcpu, VcpuId, Workload
 
 ANY_END = "*"
@@ -107,13 +107,12 @@ class Oracle:
             [draft.demand_ns[each] for each in ids],
             [FULL * self.parameters.knows(vcpu) for vcpu in seen],
         )
-        fair = claims.fair()
-        owed = charged(past.owed.get(workload.name, 0), _charges(ids, period, draft), fair // PAY_DIVISOR)
+        if not any(claims.scores):
+            claims = claims._replace(scores=[FULL] * len(ids))
+        owed, charges = past.owed.get(workload.name, 0), _charges(ids, period, draft)
+        owed, wanted = settle(claims, owed, charges, self.weights.ratio_for(workload))
         if owed:
             draft.owed[workload.name] = owed
-        if owed * TRUST_DIVISOR > fair or not any(claims.scores):
-            claims = claims._replace(scores=[FULL] * len(ids))
-        wanted = divide(claims, owed, self.weights.ratio_for(workload))
         for each, score, new in zip(ids, claims.scores, wanted, strict=True):
             present = period.knobs[each].weight
             if present is not None and is_off(present, new, self.weights.deadband_percent):

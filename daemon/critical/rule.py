@@ -11,7 +11,7 @@ from .memory import SEASONED, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
-from .weights import PAY_DIVISOR, TRUST_DIVISOR, Claims, charged, divide, is_off
+from .weights import Claims, is_off, settle
 
 _WEIGHT = Knob.WEIGHT
 
@@ -129,11 +129,7 @@ def _weigh(
         [memories[row].busy_ns for row in rows],
         [verdict.scores[row] for row in rows],
     )
-    fair = claims.fair()
-    owed = charged(owed, seen.charges, fair // PAY_DIVISOR)
-    if owed * TRUST_DIVISOR > fair:
-        claims = claims._replace(scores=[FULL] * len(rows))
-    wanted = divide(claims, owed, ratio)
+    owed, wanted = settle(claims, owed, seen.charges, ratio)
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)

@@ -83,3 +83,14 @@ def charged(owed: int, charges: Sequence[tuple[int, int, int]], credit: int) -> 
     Credit is not saved up beyond `credit`: what was not used in time is lost.
     """
     return max(owed + sum([(weight - neutral) * ns for weight, neutral, ns in charges]), -credit)
+
+
+def settle(
+    claims: Claims, owed: int, charges: Sequence[tuple[int, int, int]], weight_ratio: int
+) -> tuple[int, list[int]]:
+    """A workload's balance after a period with these charges, and the weights under it."""
+    fair = claims.fair()
+    owed = charged(owed, charges, fair // PAY_DIVISOR)
+    if owed * TRUST_DIVISOR > fair:
+        claims = claims._replace(scores=[FULL] * len(claims.scores))
+    return owed, divide(claims, owed, weight_ratio)

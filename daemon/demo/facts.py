@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,22 +35,17 @@ def cpu_ticks(proc: Path = Path("/proc")) -> CpuTicks:
 
 def cpu_time_s(pids: Iterable[int], proc: Path = Path("/proc")) -> float:
     """CPU time that the living threads of these processes have used; a vanished one counts nothing."""
-    return sum(map(_thread_cpu_ns, _threads(pids, proc))) / 1e9
+    used_s = 0.0
+    for pid in pids:
+        for thread in (proc / str(pid) / "task").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                used_s += thread_cpu_s(pid, int(thread.name), proc)
+    return used_s
 
 
 def thread_cpu_s(pid: int, tid: int, proc: Path = Path("/proc")) -> float:
     """CPU time of one thread. Raises OSError if it is gone."""
     return int((proc / str(pid) / "task" / str(tid) / "schedstat").read_text().split()[0]) / 1e9
-
-
-def _threads(pids: Iterable[int], proc: Path) -> Iterator[Path]:
-    for pid in pids:
-        yield from (proc / str(pid) / "task").glob("[0-9]*")
-
-
-def _thread_cpu_ns(thread: Path) -> int:
-    first, *_ = _text(thread / "schedstat").split() or ["0"]
-    return int(first)
 
 
 def warnings(cores: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import load
 from .errors import StartMissed, failure
 from .facts import thread_cpu_s
-from .layout import CLIENT, Layout, emulator_group, home_of, vcpu_group, vcpu_threads
+from .layout import BACKGROUND, CLIENT, Layout, emulator_group, home_of, vcpu_group, vcpu_threads
 from .process import (
     ensure_alive,
     free_port,
@@ -26,7 +26,7 @@ from .scenario import Memcached, Service, Tenant, Timing, beside, load_arguments
 from .tree import Tree
 
 START_PATIENCE_S = 30.0
-UNAWAITED = ("bg-", "logger", "peer-")
+UNAWAITED = (BACKGROUND, "logger", "peer-")
 """How the names of threads begin that no request waits for (experiments/load/src/background.h)."""
 
 START_OPTION = "--start-at-ns"

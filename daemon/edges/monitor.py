@@ -125,7 +125,6 @@ class BpfEdges:
             self._free.pop()
             self._places[who] = place
             self._seated[place.slot] = who
-            self._table.forget(place.slot)
             self._threads[who] = place.shown.activity
             self._by_serial[place.serial] = who
             self._used = max(self._used, place.slot + 1)

@@ -31,7 +31,6 @@ _COPIES = 4
 class Shown:
     """What the table last said of one thread; `wakers` are serial numbers."""
 
-    raw: bytes = b""
     activity: Activity = Activity()
     wakers: tuple[tuple[int, Edge], ...] = ()
 
@@ -58,9 +57,9 @@ class Table:
 
     def update(self, shown: Shown, slot: int, raw: bytes, now_ns: int) -> None:
         """Bring up to date what a slot shows."""
-        known = shown.raw
+        known = self._known[slot]
         if raw != known:
-            raw = shown.raw = self._known[slot] = self._settled(slot * ROW_BYTES, raw)
+            raw = self._known[slot] = self._settled(slot * ROW_BYTES, raw)
         _, state, since_ns, *numbers, in_chain, _ = _TIMES.unpack_from(raw)
         if self._times and state in (_READY, _RUNNING):
             self._moving.add(slot)
@@ -74,7 +73,7 @@ class Table:
             shown.wakers = tuple(_edges(raw))
 
     def forget(self, slot: int) -> None:
-        """Another thread's row, or nobody's, from now on."""
+        """Nobody's row from now on, until it is another thread's."""
         if slot < len(self._known):
             self._known[slot] = b""
         self._moving.discard(slot)

@@ -14,7 +14,7 @@ anyway, and a few long bursts make it differ by a factor. So two things are aske
 | 1 + harm_percent / 100 | 2.6 | 5 of each |
 
 With chance alone, 3 of each never overlap in that order once in 20 times, and the ratio has to be there too
-(tests/properties/test_guard.py, tests/unit/guard/test_judge.py).
+(tests/properties/test_guard.py).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ host. So all is packed into an initramfs, compiled, from what this environment h
 from __future__ import annotations
 
 import compileall
+import hashlib
 import importlib.metadata
 import py_compile
 import re
@@ -23,6 +24,9 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 ROOTS = ("dasec", "hdrhistogram")
 """The daemon, and what turns the load tool's samples into figures."""
+
+INSIDE = ("inside.py", "cells.py")
+"""Of this folder, what runs in the guest."""
 
 NOT_RUN = ("pbr", "setuptools")
 """Asked for by hdrhistogram, for its installation only."""
@@ -57,10 +61,20 @@ exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load 
 """The services keep to their own cores from their first instruction on."""
 
 
+def build_id() -> str:
+    """What the archive is made of that is ours: another daemon, load tool or cell is another guest."""
+    sources = [path for path in (REPOSITORY / "daemon").rglob("*") if path.suffix in (".py", ".o")]
+    sources += [LOAD_SOURCE / "Makefile", *(LOAD_SOURCE / "src").iterdir(), *(HERE / name for name in INSIDE)]
+    digest = hashlib.sha256(sys.version.encode())
+    for path in sorted(sources):
+        digest.update(f"{path.relative_to(REPOSITORY)} {path.stat().st_size} ".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def pack(scratch: Path) -> Path:
-    """The archive, below `scratch`; as it is if it is there, so that all cells of a run have the same one."""
+    """The archive of this build, below `scratch`; as it is if it is there: all cells have the same one."""
     tree = scratch / "root"
-    if (archive := scratch / "guest.cpio").exists():
+    if (archive := scratch / f"guest-{build_id()}.cpio").exists():
         return archive
     shutil.rmtree(tree, ignore_errors=True)
     python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -71,7 +85,7 @@ def pack(scratch: Path) -> Path:
     )
     package = tree / SITE / HERE.relative_to(REPOSITORY)
     package.mkdir(parents=True)
-    for name in ("inside.py", "cells.py"):
+    for name in INSIDE:
         shutil.copy(HERE / name, package / name)
     _compile(tree)
     _copy_program(tree, python)

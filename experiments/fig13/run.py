@@ -33,7 +33,7 @@ from tests.vm.qemu import QemuMissingError, counting_qemu, major_version
 
 from .cells import ARMS, CORES, MIPS, RATIOS, REPETITIONS, Cell, cells
 from .guest import GuestFailedError, Machine, Run, build_turns, measure
-from .image import pack
+from .image import build_id, pack
 from .judge import Judged, draw, judge, table
 
 TOOLS = ("busybox", "cpio", "cc", "make", "ldd", "strip")
@@ -78,6 +78,15 @@ def measure_all(machine: Machine, wanted: Sequence[Cell], out: Path, jobs: int) 
             unfinished.rename(file_of(out, cell))
             shown.console.print(f"ratio {cell.ratio}, repetition {cell.repetition}: done", highlight=False)
     return failures
+
+
+def ensure_same_build(out: Path) -> None:
+    """Refuses to go on with cells that another daemon, load tool or plan has measured."""
+    mark = out / "build"
+    if not any(out.glob("cell-*.json")):
+        mark.write_text(build_id(), encoding="utf-8")
+    elif not mark.exists() or mark.read_text(encoding="utf-8") != build_id():
+        raise click.UsageError(f"--out: {out} has cells of another build of DASEC: give another directory")
 
 
 def runs_of(out: Path, cell: Cell) -> list[Run]:
@@ -135,6 +144,7 @@ def main(out: Path, ratios: str, repetitions: int, jobs: int) -> None:
     out.mkdir(parents=True, exist_ok=True)
     every = cells(chosen, repetitions)
     wanted = [cell for cell in every if not file_of(out, cell).exists()]
+    ensure_same_build(out)
     click.echo(
         f"{len(every)} guests with {len(ARMS)} runs each, {len(every) - len(wanted)} of them done before"
     )

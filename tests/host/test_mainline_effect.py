@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ pytestmark = [pytest.mark.host, pytest.mark.timing]
 MS = 1_000_000
 SHARED_NS = 6_000 * MS
 WAKEUPS = 200
+PAIRS = 7
 LOAD = Path(__file__).resolve().parents[2] / "experiments/load/build/dasec-load"
 
 
@@ -146,16 +148,15 @@ def mean_wait_us(host: Mainline, group: TestGroup, cpu: int, slices_ns: tuple[in
 def test_a_shorter_slice_than_the_runners_gets_a_woken_thread_its_core_at_once(
     host: Mainline, group: TestGroup, cpu: int
 ) -> None:
-    """470 us against 20 us, each a mean over 200 wake-ups. A tenant of the physical host can lengthen either
-    for some seconds (once 405 against 226), so one of eight pairs has to show half."""
-    pairs: list[tuple[float, float]] = []
-
-    def halved() -> bool:
-        default = mean_wait_us(host, group, cpu, None)
-        pairs.append((mean_wait_us(host, group, cpu, (100_000, 100 * MS)), default))
-        return pairs[-1][0] * 2 < default
-
-    assert any(halved() for _ in range(8)), pairs
+    """Means over 200 wake-ups: 390 us against 160 on a quiet machine, where one in twenty waits for a tick
+    because it may not preempt (entity_eligible() in kernel/sched/fair.c), and 400 against 20 beside other
+    work. Two means without the knob differ by a tenth; of 24 ratios with it one was 1.45, all others at
+    least 1.6."""
+    ratios = []
+    for _ in range(PAIRS):
+        default_us = mean_wait_us(host, group, cpu, None)
+        ratios.append(default_us / max(0.01, mean_wait_us(host, group, cpu, (100_000, 100 * MS))))
+    assert statistics.median(ratios) > 1.5, ratios
 
 
 def test_a_mask_moves_a_running_thread(host: Mainline, group: TestGroup, children: Children) -> None:

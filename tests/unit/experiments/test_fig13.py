@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import asdict
+from pathlib import Path
 
+import click
 import pytest
 
 from dasec.config import Config, check
@@ -28,6 +30,7 @@ from experiments.fig13.cells import (
     settings_for,
 )
 from experiments.fig13.judge import judge, table
+from experiments.fig13.run import ensure_same_build
 
 HALF_THE_LATENCY_US = 9_000
 """Of CFS on 4 to 7 CPUs: 6 ms * 3 / 2 (sched_latency, get_update_sysctl_factor in kernel/sched/fair.c)."""
@@ -105,3 +108,12 @@ def test_what_is_faster_is_a_gain_what_is_slower_is_harm_and_noise_is_no_effect(
         str(found).split()[-1]
         for found in (Verdict.HARM, Verdict.NO_EFFECT, Verdict.GAIN, Verdict.GAIN, Verdict.NO_EFFECT)
     ]
+
+
+def test_cells_of_another_build_are_not_mixed_with_ours(tmp_path: Path) -> None:
+    ensure_same_build(tmp_path)
+    (tmp_path / "cell-1-0.json").touch()
+    ensure_same_build(tmp_path)
+    (tmp_path / "build").write_text("another")
+    with pytest.raises(click.UsageError, match="has cells of another build"):
+        ensure_same_build(tmp_path)
