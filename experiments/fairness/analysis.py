@@ -71,11 +71,3 @@ def _entitled(key: tuple[str, str, str], rows: Sequence[tuple[float, float, floa
         estimate([again / plain for plain, again, _ in rows]),
         estimate([policy / each for (_, _, policy), each in zip(rows, base, strict=True)]),
     )
-
-
-def is_saturated(done: Sequence[Done], contest: str, layout: str, least: float = 0.97) -> bool:
-    """Whether all cores were busy in every run of it: only then can one workload take from another."""
-    runs = [
-        run for one in done if (one.block.contest, one.block.layout) == (contest, layout) for run in one.runs
-    ]
-    return all(run.busy >= least for run in runs)

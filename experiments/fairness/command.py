@@ -121,7 +121,7 @@ def _write_report(out: Path) -> None:
         raise Refusal(ExitStatus.FAILED, f"fairness: {out}: no block is finished yet")
     found = summarise(done)
     page = out / "report.md"
-    page.write_text(report(done, found, facts.metadata(), draw(found, out)), encoding="utf-8")
+    page.write_text(report(found, facts.metadata(), draw(found, out)), encoding="utf-8")
     click.echo(page.read_text(encoding="utf-8"))
 
 

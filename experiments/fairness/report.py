@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from dasec.demo.statistics import Estimate
 
-from .analysis import ALLOWED, Entitled, is_saturated
+from .analysis import ALLOWED, Entitled
 from .scenarios import CONTESTS
-from .wish import Done
 
-HEAD = """| layout | contest | workload | cores without | A/A | critical / none | 2 % | saturated |
-|---|---|---|---|---|---|---|---|
+HEAD = """| layout | contest | workload | cores without | A/A | critical / none | 2 % |
+|---|---|---|---|---|---|---|
 """
 
 
-def report(done: Sequence[Done], found: Sequence[Entitled], host: Mapping[str, object], plot: str) -> str:
+def report(found: Sequence[Entitled], host: Mapping[str, object], plot: str) -> str:
     """What each workload got, with everything that is needed to judge it."""
-    rows = "".join(_row(one, done) for one in found)
+    rows = "".join(_row(one) for one in found)
     about = "".join(f"- `{name}`: {contest.about}\n" for name, contest in CONTESTS.items())
     machine = ", ".join(f"{key} {host[key]}" for key in ("kernel", "cpus", "cpu_model"))
     return (
@@ -29,7 +28,7 @@ def report(done: Sequence[Done], found: Sequence[Entitled], host: Mapping[str, o
     )
 
 
-def _row(one: Entitled, done: Sequence[Done]) -> str:
+def _row(one: Entitled) -> str:
     cells = (
         one.layout,
         f"`{one.contest}`",
@@ -38,7 +37,6 @@ def _row(one: Entitled, done: Sequence[Done]) -> str:
         _interval(one.control),
         _interval(one.policy),
         str(one.kept),
-        "yes" if is_saturated(done, one.contest, one.layout) else "no",
     )
     return f"| {' | '.join(cells)} |\n"
 
