@@ -13,7 +13,7 @@ to compute with.
 vCPUs that together run less than *one* that always wants to (a fair turn) would get just that at their
 neutral weights, too, only later, and the others share what they leave, as before. So their demand is left
 out of both sums: they are raised, and nobody is lowered for it. Were it counted, background would be
-lowered for a raise that takes nothing, and an honest service would lose a fifth of its time
+lowered for a raise that takes nothing, and an honest service loses up to three tenths of its time
 (experiments/fairness). The nearer they come to a fair turn, the more is counted, and all of it from there
 on: threads of which one always computes, and which wake each other only to look critical, get exactly a
 fair turn at neutral weights.
