@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads in pairs that hand a turn to and fro, so that they look as if others waited for them. Between two
+ * Threads in pairs that hand a turn back and forth, so that they look as if others waited for them. Between two
  * wake-ups the one that has the turn computes: --helper-us. With --alternate-s they take turns without
  * computing for so long, and compute, all of them and without a pause, for as long again.
  */
