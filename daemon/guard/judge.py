@@ -8,7 +8,7 @@ computing the vCPUs took that siblings wait for (`tally.py`). Of two windows, th
 0 for no change, 200 for 1.5 times as long, 333 for twice, never above 1000, so one wild window weighs little.
 
 **Of whom.** Of each workload, and of the host: a policy is switched for all at once, and they share the
-cores, so in each pair of windows the workload in the middle speaks for the host. That is a third less noisy
+cores, so in each pair of windows the workload in the middle speaks for the host. That is a fifth less noisy
 than a single one, and no single one can move it.
 
 **What is harm.** The leads of windows with the policy over those before them, without it, must be
@@ -31,7 +31,7 @@ WHOLE = 1000
 
 LEAST_PAIRS = 3
 """Pairs of windows for harm. Two may be two bursts: with two, one trial in 50 of a policy that did nothing
-found harm in the records of docs/guard.md, "Measured"; with three, one in 100."""
+found harm in the records of docs/guard.md, "Noise"; with three, one in 100."""
 
 ENOUGH_PAIRS = 4
 """Pairs of windows after which a policy without a sign of harm has passed."""
@@ -40,7 +40,7 @@ MOST_PAIRS = 12
 """Pairs of windows after which a trial ends. Harm that so many do not show is within the noise."""
 
 USUAL_SPREAD, USUAL_PAIRS = 120, 4
-"""How far leads are from 0 where nothing changes (docs/guard.md, "Measured"), and for how many of them that
+"""How far leads are from 0 where nothing changes (docs/guard.md, "Noise"), and for how many of them that
 counts."""
 
 Z_SQUARED = 1100
