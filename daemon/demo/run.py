@@ -96,9 +96,11 @@ class Bench:
     """Where the daemon's record of every run is kept, if anywhere."""
 
 
-def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress: Progress) -> Measured:
+def measure_all(
+    plan: Plan, tools: Tools, tree: Tree, directory: Path, progress: Progress, records: Path | None = None
+) -> Measured:
     """All repetitions of all arms. Raises Refusal."""
-    bench = Bench(plan, tools, tree, directory, calibrate(tools.load, directory))
+    bench = Bench(plan, tools, tree, directory, calibrate(tools.load, directory), records=records)
     runs = []
     for repetition, order in enumerate(plan.orders):
         for arm in order:
