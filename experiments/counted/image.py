@@ -169,9 +169,11 @@ def _closure(names: Iterable[str]) -> set[str]:
 
 
 def _compile(tree: Path) -> None:
-    """Compiled once here, in the place of the source."""
+    """Compiled once here, in the place of the source; where "here" is must not be in it."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    compileall.compile_dir(tree, quiet=2, legacy=True, invalidation_mode=mode, maxlevels=20)
+    compileall.compile_dir(
+        tree, quiet=2, legacy=True, invalidation_mode=mode, maxlevels=20, stripdir=tree, prependdir="/"
+    )
     for source in tree.rglob("*.py"):
         if source.with_suffix(".pyc").exists():
             source.unlink()

@@ -62,13 +62,14 @@ class Machine:
     cpus: Cpus
 
     def command(self, task: Task) -> list[str]:
-        """The command line; LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it. The
-        last CPU is out of the balancing domain, so that what measures does not disturb what is measured."""
+        """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it. -seed
+        is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPU is out of
+        the balancing domain, so that what measures does not disturb what is measured."""
         words = (*KERNEL, f"isolcpus={self.cpus.measuring}", f"{TASK}={task.word}")
         return [
             *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
             *self.qemu.command("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
-            *("-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed"),
+            *("-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed", "-seed", "1"),
             *("-smp", str(self.cpus.total), "-m", str(MEMORY_MIB)),
             *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
             *("-kernel", str(self.kernel), "-initrd", str(self.archive), "-append", " ".join(words)),
