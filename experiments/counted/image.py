@@ -42,6 +42,7 @@ UNUSED = (
 )
 """Of the standard library: large, and nothing of ours imports it. A large archive costs at each boot."""
 
+BOOT = REPOSITORY / "tests/vm/boot.py"
 LOAD_SOURCE = REPOSITORY / "experiments/load"
 SITE = "usr/lib/site"
 INIT = f"""#!/bin/busybox sh
@@ -89,9 +90,10 @@ class Inside:
 
 
 def build_id(inside: Inside) -> str:
-    """What the archive is made of that is ours: another daemon, load tool or experiment is another guest."""
+    """What a guest is made of that is ours: another daemon, load tool or machine is another guest."""
     sources = [path for path in (REPOSITORY / "daemon").rglob("*") if path.suffix in (".py", ".o")]
-    sources += [LOAD_SOURCE / "Makefile", *(LOAD_SOURCE / "src").iterdir(), *inside.files]
+    sources += [LOAD_SOURCE / "Makefile", *(LOAD_SOURCE / "src").iterdir()]
+    sources += {*inside.files, *HERE.glob("*.py"), *HERE.glob("*.c"), BOOT}
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(sources):
         digest.update(f"{path.relative_to(REPOSITORY)} {path.stat().st_size} ".encode() + path.read_bytes())

@@ -62,9 +62,9 @@ class Machine:
     cpus: Cpus
 
     def command(self, task: Task) -> list[str]:
-        """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it. -seed
-        is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPU is out of
-        the balancing domain, so that what measures does not disturb what is measured."""
+        """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it.
+        -seed is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPU is
+        out of the balancing domain, so that what measures does not disturb what is measured."""
         words = (*KERNEL, f"isolcpus={self.cpus.measuring}", f"{TASK}={task.word}")
         return [
             *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
