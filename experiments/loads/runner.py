@@ -74,7 +74,7 @@ def measure_blocks(wish: Wish, blocks: Sequence[Block], store: Store, say: Say) 
             begun_s = time.monotonic()
             done = store.add(block, _measure(wish, place, block, store))
             clock.add(time.monotonic() - begun_s, len(block.arms))
-            _check_arrivals(block, done.runs)
+            check_arrivals(block, done.runs)
 
 
 def minutes(seconds: float) -> str:
@@ -122,7 +122,7 @@ def _measure(wish: Wish, place: Site, block: Block, store: Store) -> list[RunRes
     return [measure_one(bench, arm, block.repetition, lambda: None) for arm in block.arms]
 
 
-def _check_arrivals(block: Block, runs: Sequence[RunResult]) -> None:
+def check_arrivals(block: Block, runs: Sequence[RunResult]) -> None:
     """All arms of a block were asked the same: a difference would be a mistake of the suite."""
     asked = {tuple(tenant.latencies.count + tenant.errors for tenant in run.tenants) for run in runs}
     if len(asked) > 1:
