@@ -263,7 +263,7 @@ class Config(Section):
     """Everything that the daemon was told, complete."""
 
     period_ms: int = Field(default=80, ge=10, le=1000, description="a period from 10 to 1000 ms")
-    policy: Annotated[str, AfterValidator(_policy)] = Field(default="dasec", description="")
+    policy: Annotated[str, AfterValidator(_policy)] = Field(default="critical", description="")
     dry_run: bool = Field(default=False, description="true or false")
     host: HostSection = HostSection()
     tsa: TsaSection = TsaSection()

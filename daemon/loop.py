@@ -22,8 +22,8 @@ class Pace(Protocol):
 
     late: int
 
-    def wait(self) -> bool:
-        """Sleep until the next period is due. False: stop."""
+    def wait(self, periods: int) -> bool:
+        """Sleep until so many periods are over. False: stop."""
 
 
 class Witness(Protocol):
@@ -48,16 +48,16 @@ class Parts:
 def control(parts: Parts, pace: Pace) -> Restored:
     """Run periods until the pace ends; whatever happens, put every knob back."""
     state = parts.policy.initial_state()
-    index = recorded_ns = 0
+    index, recorded_ns, rest = 0, 0, 1
     try:
         before = _observe(parts)
         _settle_garbage()
-        while pace.wait():
+        while pace.wait(rest):
             started_ns = time.monotonic_ns()
             guarded = parts.stand_by()
             after = _observe(parts)
             if before is None or after is None:
-                before = after or before
+                before, rest = after or before, 1
                 continue
             observed_ns = time.monotonic_ns()
             period = between(index, before, after)
@@ -72,7 +72,7 @@ def control(parts: Parts, pace: Pace) -> Restored:
             entry = Entry(after.clock_ns, pace.late, period, decision, results, planned.violations, stages)
             for witness in parts.witnesses:
                 witness.write(entry, state)
-            before, state, index = after, decision.state, index + 1
+            before, state, index, rest = after, decision.state, index + 1, decision.rest
             recorded_ns = time.monotonic_ns() - applied_ns
     finally:
         gc.unfreeze()

@@ -192,12 +192,14 @@ class Decision:
 
     A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
     the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
+    `rest`: after how many periods the next decision is needed.
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
     state: PolicyState = PolicyState()
     stakes: Mapping[VcpuId, Stake] = field(default_factory=dict)
+    rest: int = 1
 
 
 KnobValue = int | frozenset[Core]

@@ -34,13 +34,14 @@ class Pace:
     ) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
-    def wait(self) -> bool:
-        """Sleep until the next period is due. False: stop (asked to, or the last period is over)."""
+    def wait(self, periods: int = 1) -> bool:
+        """Sleep until so many periods are over. False: stop (asked to, or the last decision is made)."""
         if self._left is not None:
             self._left -= 1
             if self._left < 0:
                 return False
-        self._deadline_ns, skipped = next_deadline(self._deadline_ns, time.monotonic_ns(), self._period_ns)
+        rested_ns = self._deadline_ns + (periods - 1) * self._period_ns
+        self._deadline_ns, skipped = next_deadline(rested_ns, time.monotonic_ns(), self._period_ns)
         self.late += skipped
         left_ns = max(self._deadline_ns - time.monotonic_ns(), 0)
         return signal.sigtimedwait(STOPPERS, left_ns / 1e9) is None

@@ -1,7 +1,7 @@
 """What is remembered of each vCPU: decaying sums of what it did, and who woke it.
 
-Every period a sum becomes sum × decay + what was added. All sums are whole numbers, so that a replay on
-another machine comes to the same: times in ns, counts in thousandths.
+Every period a sum becomes sum × decay + what was added, with a stronger decay for a longer period. All sums
+are whole numbers, so that a replay on another machine comes to the same: times in ns, counts in thousandths.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ..model import Usage, VcpuId
+from .parameters import CriticalParameters
 
 COUNT = 1000
 """One wake-up, in the unit of counts."""
@@ -38,8 +39,9 @@ _NONE, _EDGES, _CHAINS = Level  # a global costs a tenth of looking a member up 
 
 
 class Memory(NamedTuple):
-    """One vCPU's past. `bursts` are wake-ups, `led` those of them by siblings and from outside; both and
-    `wakers` are counts. `level` is what its host counts; `periods` how many are in this, SEASONED at most.
+    """One vCPU's past. `bursts` are wake-ups, `brief` those of them that led to short bursts (scores.py),
+    `led` those by siblings and from outside; these and `wakers` are counts. `level` is what its host counts;
+    `periods` how many steps (STEP_NS) are in this, SEASONED at most.
     """
 
     vcpu: VcpuId
@@ -47,6 +49,7 @@ class Memory(NamedTuple):
     busy_ns: int
     chain_ns: int
     bursts: int
+    brief: int
     led: int
     wakers: Wakers
     periods: int
@@ -59,19 +62,50 @@ four, the measured rules found the critical vCPUs at once (docs/measurements.md,
 critical path")."""
 
 
+STEP_NS = 80_000_000
+"""Memories fade by `decay_percent` in the paper's period (§6.1), and by its powers in what lasted longer."""
+
+
+MOST_STEPS = 64
+"""After a suspended host's hours there is nothing left to fade: at 85 % this leaves 0.003 %."""
+
+
+class Ageing(NamedTuple):
+    """What a period does to memories: it is worth so many steps, which leave so much of what was; and up to
+    which length a burst is short."""
+
+    steps: int
+    decay_percent: int
+    burst_ns: int
+
+    @classmethod
+    def over(cls, length_ns: int, rules: CriticalParameters) -> Ageing:
+        """By a period of that length; a shorter one than STEP_NS is a step as well."""
+        steps = min(max(1, (length_ns + STEP_NS // 2) // STEP_NS), MOST_STEPS)
+        return cls(steps, rules.decay_percent**steps // 100 ** (steps - 1), rules.burst_ns)
+
+
 def remember(
-    then: Memory | None, vcpu: VcpuId, used: Usage, present: Container[VcpuId], decay_percent: int
+    then: Memory | None, vcpu: VcpuId, used: Usage, present: Container[VcpuId], ageing: Ageing
 ) -> Memory | None:
-    """The memory of one vCPU after a period; None if there is too little to remember. Who is not `present`
-    any more is no waker either."""
+    """The memory of one vCPU after what it used; None if there is too little to remember. Who is not
+    `present` any more is no waker either."""
     consumed_ns, ready_ns, dispatches, _, _, woken_by, wakeups, external, chain_ns = used
     busy_ns = consumed_ns + ready_ns
-    bursts, led = dispatches * COUNT, 0
-    level, wakers, periods = _NONE, woken_by, 1
+    bursts, led = dispatches, 0
+    level, wakers = _NONE, woken_by
     if wakeups is not None:
         level = _EDGES if chain_ns is None else _CHAINS
-        bursts = wakeups * COUNT
+        bursts = wakeups
         led = (external or 0) * COUNT
+    # Bursts of a server in a backlog are long for once, and few: so each wake-up counts, not each nanosecond.
+    steps, decay_percent, burst_ns = ageing
+    if consumed_ns > burst_ns * bursts:
+        bursts = bursts or 1
+        brief = COUNT * burst_ns * bursts * bursts // consumed_ns
+    else:
+        brief = bursts * COUNT
+    bursts *= COUNT
     if woken_by:
         level = level or _EDGES
         led += sum([count for _, count in woken_by]) * COUNT
@@ -79,8 +113,9 @@ def remember(
     if then is None:
         if busy_ns < FORGET_NS:
             return None
-        return Memory(vcpu, consumed_ns, busy_ns, chain_ns or 0, bursts, led, wakers, periods, level)
-    _, run_ns, busy_then, chained_ns, bursts_then, led_then, wakers_then, periods, level_then = then
+        return Memory(vcpu, consumed_ns, busy_ns, chain_ns or 0, bursts, brief, led, wakers, steps, level)
+    _, run_ns, busy_then, chained_ns, bursts_then, brief_then, led_then, wakers_then, *rest = then
+    periods, level_then = rest
     busy_ns += busy_then * decay_percent // 100
     if busy_ns < FORGET_NS:
         return None
@@ -93,9 +128,10 @@ def remember(
             busy_ns,
             chained_ns * decay_percent // 100 + (chain_ns or 0),
             bursts_then * decay_percent // 100 + bursts,
+            brief_then * decay_percent // 100 + brief,
             led_then * decay_percent // 100 + led,
             _merged(wakers_then, wakers, present, decay_percent) if wakers_then or wakers else wakers,
-            periods if periods == SEASONED else periods + 1,
+            min(SEASONED, periods + steps),
             level or level_then,
         ),
     )

@@ -11,7 +11,7 @@ With b's wakers a, and p[a, b] the part of b's sibling wake-ups that a made:
 
 This is PageRank less its uniform part, and without its scale: idle siblings neither take part nor change
 anything. Unlike there, a vCPU is a source only so far as it wakes others in turn: nobody waits for one that
-only takes (a logger), so whoever feeds it has no rank from that. Two steps are made in a period, from the
+only takes (a logger), so whoever feeds it has no rank from that. Two steps are made in 80 ms, from the
 last period's result.
 
 **What is enough.** Whoever has at least the reference has rank 1: half of the excess that those who hold two
@@ -36,12 +36,12 @@ DAMPING_PERCENT = 85
 """PageRank's own value: a cycle gathers at most 1 / (1 - 0.85) = 6.7 times what one wake-up gives."""
 
 STEPS = 2
-"""Steps a period; with the memory of the last, eight when the first vCPU is judged."""
+"""For each step of ageing (memory.py); with the memory of the last, eight when the first vCPU is judged."""
 
 
-def excesses(memories: Sequence[Memory], before: Sequence[int]) -> tuple[list[int], list[int]]:
+def excesses(memories: Sequence[Memory], before: Sequence[int], ages: int = 1) -> tuple[list[int], list[int]]:
     """The excess of each of one workload's vCPUs, in millionths, and how often it woke siblings (counts),
-    from the excess `before`."""
+    from the excess `before` so many steps of ageing."""
     excess, woke = [0] * len(memories), [0] * len(memories)
     if not any(memory.wakers for memory in memories):
         return excess, woke
@@ -57,7 +57,7 @@ def excesses(memories: Sequence[Memory], before: Sequence[int]) -> tuple[list[in
             links.append((waker, row, count * (ONE * DAMPING_PERCENT // 100) // total))
     source = [min(ONE, ONE * out // taken) if taken else 0 for out, taken in zip(woke, received, strict=True)]
     excess = list(before)
-    for _ in range(STEPS):
+    for _ in range(STEPS * ages):
         held = list(map(int.__add__, source, excess))
         excess = [0] * len(memories)
         for waker, row, part in links:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
-from .memory import SEASONED, Level, Memory, remember
+from .calm import calmer, periods_to_rest
+from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
@@ -65,29 +66,33 @@ class Critical:
         pairs = zip(known.memories, known.excess, strict=True)
         past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.owed))
         draft = _Draft()
+        rules = self.parameters
+        ageing = Ageing.over(period.length_ns, rules)
         for workload in period.workloads:
-            seen = _look(workload, period, past, self.parameters.decay_percent, draft)
+            seen = _look(workload, period, past, ageing, draft)
             owed = past.owed.get(workload.name, 0)
             if seen.memories or seen.charges:
-                verdict = judge(seen.memories, seen.excess, self.parameters)
-                ratio = self.parameters.ratio_for(workload)
-                owed = _weigh(seen, verdict, owed, self.parameters, ratio, draft)
+                verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
+                owed = _weigh(seen, verdict, owed, rules, rules.ratio_for(workload), draft)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if owed:
                 draft.owed.append((workload.name, owed))
         neutral = tuple(draft.neutral.items())
+        unjudged = any(memory.periods < SEASONED for memory in draft.memories)
+        calm = calmer(known.calm, stirred=unjudged or bool(draft.knobs))
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
             tuple(draft.owed),
             tuple(draft.memories),
             tuple(draft.excess),
+            calm,
         )
-        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes)
+        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes, periods_to_rest(calm))
 
 
-def _look(workload: Workload, period: Period, past: _Past, decay_percent: int, draft: _Draft) -> _Seen:
+def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft: _Draft) -> _Seen:
     """Remember what each vCPU did."""
     usage_of, knobs_of = period.usage, period.knobs
     memories_of, neutral_of = past.memories, past.neutral
@@ -106,7 +111,7 @@ def _look(workload: Workload, period: Period, past: _Past, decay_percent: int, d
         if used is None or (used is IDLE and pair is None):
             continue
         then, excess = pair or (None, 0)
-        memory = remember(then, id_, used, knobs_of, decay_percent)
+        memory = remember(then, id_, used, knobs_of, ageing)
         if memory:
             seen.memories.append(memory)
             seen.excess.append(excess)
@@ -162,7 +167,7 @@ def _want(
         seen = (
             ("score", score),
             ("rank", verdict.ranks[row]),
-            ("short", short(memory, rules.burst_ns)),
+            ("short", short(memory)),
             ("demand_ns", memory.busy_ns),
             ("level", int(verdict.level)),
         )

@@ -9,8 +9,10 @@ score = max(rank, chain × short)
   began, or that led to waking a sibling. It finds what has no cycle: pipelines, and servers that are fed
   from outside. A host that cannot measure chains (the level "edges only") gives 1 to all who were ever
   woken like that.
-- **short** is min(1, burst / the vCPU's burst)², for a burst of `burst_ns`: long bursts that other threads
-  began are batch work, unless siblings wait for them, which the rank knows.
+- **short** is the square of the part of its wake-ups that led to short bursts; in a period in which the
+  vCPU ran for longer than `burst_ns` after each wake-up, each counts min(1, `burst_ns` / burst). Long bursts
+  that other threads began are batch work, unless siblings wait for them, which the rank knows. A server with
+  a backlog does not sleep, either: then the many wake-ups before it speak for it, for a second or two.
 
 Without any counted wake-up (the level "none") nothing is known: a rule by bursts alone makes a workload
 with long critical and short background bursts 1.25 times slower. So all score 1, which leaves them as they
@@ -51,12 +53,14 @@ class Scores(NamedTuple):
     level: Level
 
 
-def judge(memories: Sequence[Memory], before: Sequence[int], parameters: CriticalParameters) -> Scores:
+def judge(
+    memories: Sequence[Memory], before: Sequence[int], parameters: CriticalParameters, ages: int = 1
+) -> Scores:
     """The scores of one workload's vCPUs; all FULL if there is nothing to tell them apart by."""
     level = max([memory.level for memory in memories], default=_NONE)
     if level is _NONE and not parameters.guess:
         return Scores([FULL] * len(memories), [0] * len(memories), [0] * len(memories), level)
-    excess, woke = excesses(memories, before)
+    excess, woke = excesses(memories, before, ages)
     enough = reference(excess)
     ranks = [0] * len(memories)
     if enough:
@@ -66,9 +70,7 @@ def judge(memories: Sequence[Memory], before: Sequence[int], parameters: Critica
             for each, out, memory in zip(excess, woke, memories, strict=True)
         ]
     scores = [
-        rank
-        if rank == FULL
-        else max(rank, _chain(memory, level) * short(memory, parameters.burst_ns) // FULL)
+        rank if rank == FULL else max(rank, _chain(memory, level) * short(memory) // FULL)
         for rank, memory in zip(ranks, memories, strict=True)
     ]
     judged = [score for score, memory in zip(scores, memories, strict=True) if memory.periods >= SEASONED]
@@ -82,13 +84,12 @@ def _steady(memory: Memory, woke: int, longest_ns: int) -> int:
     return FULL if woke * longest_ns >= memory.run_ns * COUNT else woke * longest_ns // memory.run_ns
 
 
-def short(memory: Memory, burst_ns: int) -> int:
-    """min(1, burst_ns / burst)², in thousandths; a burst is what the vCPU ran for each wake-up."""
-    run_ns, bursts = memory.run_ns, memory.bursts
-    if run_ns * COUNT <= burst_ns * bursts:
+def short(memory: Memory) -> int:
+    """The part of its wake-ups that led to short bursts, squared, in thousandths."""
+    if memory.brief >= memory.bursts:
         return FULL
-    part = FULL * burst_ns * max(bursts, COUNT) // (run_ns * COUNT)
-    return min(FULL, part * part // FULL)
+    part = FULL * memory.brief // memory.bursts
+    return part * part // FULL
 
 
 def _chain(memory: Memory, level: Level) -> int:

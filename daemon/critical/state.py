@@ -15,10 +15,12 @@ UNSHOWN = {"shown": False}
 class CriticalState(PolicyState):
     """`neutral`: the weight of each vCPU when it was first seen. `blind`: workloads whose wake-ups nobody
     counts, where the policy therefore sees nothing. `owed`: each workload's balance, in weight × ns
-    (weights.py). `excess`: the rank so far, in millionths, of each vCPU that `memories` holds."""
+    (weights.py). `excess`: the rank so far, in millionths, of each vCPU that `memories` holds. `calm`: how
+    many looks in a row found nothing to do (calm.py)."""
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
     blind: tuple[str, ...] = ()
     owed: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)
     memories: tuple[Memory, ...] = field(default=(), metadata=UNSHOWN)
     excess: tuple[int, ...] = field(default=(), metadata=UNSHOWN)
+    calm: int = field(default=0, metadata=UNSHOWN)

@@ -54,9 +54,12 @@ class Run:
         self.knobs: Mapping[VcpuId, Knobs] = {}
         self.last = Decision()
 
-    def live(self, *tables: Sequence[Row], periods: int = 1, nested: bool = False) -> list[int]:
+    def live(
+        self, *tables: Sequence[Row], periods: int = 1, nested: bool = False, length_ms: float = 80
+    ) -> list[int]:
         """The weights of the first workload after it did that for so many periods."""
-        made = period(*[Group(f"w{number}", rows, nested=nested) for number, rows in enumerate(tables)])
+        groups = [Group(f"w{number}", rows, nested=nested) for number, rows in enumerate(tables)]
+        made = period(*groups, length_ms=length_ms)
         for _ in range(periods):
             self._step(made)
         return [self.weight(row) for row in range(len(tables[0]))]
@@ -127,6 +130,43 @@ def test_a_server_that_is_fed_from_outside_is_found_by_its_chain() -> None:
     run = Run()
     run.live([server, background(), background()], periods=4)
     assert scores(run) == [1000, 0, 0]
+
+
+def test_a_server_keeps_its_preference_in_a_backlog_and_loses_it_when_it_never_sleeps_again() -> None:
+    others = [background(), background()]
+    backlog = Row(40, ready_ms=40, wakeups=0, external=0, chain_ms=80)
+    run = Run()
+    run.live([short(16, external=20), *others], periods=BUSY)
+    server, *_, beside = run.live([backlog, *others], periods=8)
+    assert server > 4 * beside
+    assert run.live([backlog, *others], periods=BUSY) == pytest.approx([1024] * 3, rel=0.2)
+
+
+def test_where_nothing_is_to_be_done_the_next_looks_are_later() -> None:
+    run = Run()
+    rests = []
+    for _ in range(22):
+        run.live(FAN_OUT)
+        rests.append(run.last.rest)
+    assert rests == [1] * 8 + [2] * 6 + [4] * 8  # the first three periods judge nobody
+    run.live([*FAN_OUT, background()])
+    assert run.last.rest == 1  # there is somebody to be judged
+
+
+def test_a_long_period_fades_what_was_as_much_as_the_short_ones_in_it() -> None:
+    rows = [*FAN_OUT, background(), background()]
+    short_run, long_run = Run(), Run()
+    short_run.live(rows, periods=BUSY)
+    long_run.live(rows, periods=BUSY)
+    quiet = [Row(0)] * len(rows)
+    short_run.live(quiet, periods=4)
+    long_run.live(quiet, length_ms=320)
+    short, long = short_run.state, long_run.state
+    assert isinstance(short, CriticalState)
+    assert isinstance(long, CriticalState)
+    assert [each.busy_ns for each in long.memories] == pytest.approx(
+        [each.busy_ns for each in short.memories], rel=0.01
+    )
 
 
 def test_without_chains_whoever_was_ever_led_counts_by_its_bursts() -> None:

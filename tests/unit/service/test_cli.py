@@ -92,7 +92,7 @@ def test_run_on_the_fake_host_records_what_replays(tmp_path: Path) -> None:
     config = configuration(tmp_path, "period_ms = 10\n" + FAKE)
     ran = dasec("run", "--config", config, "--periods", "20", "--record", tmp_path / "r")
     assert ran.status == ExitStatus.DONE
-    assert ran.errors == ["dasec: policy dasec on fake, every 10 ms", *ran.errors[1:]]
+    assert ran.errors == ["dasec: policy critical on fake, every 10 ms", *ran.errors[1:]]
     replayed = dasec("replay", tmp_path / "r")
     assert (replayed.status, replayed.errors) == (ExitStatus.DONE, [])
     assert ": 20 periods, " in replayed.out
@@ -188,7 +188,7 @@ def test_a_bug_is_a_traceback_and_status_1(tmp_path: Path) -> None:
     program = (
         "import sys, dasec.policy as p\n"
         "def bug(self, period, state): raise ZeroDivisionError('bug')\n"
-        "p.Dasec.decide = bug\n"
+        "p.Critical.decide = bug\n"
         "from dasec.cli import main\n"
         f"main(['run', '--periods', '3', '--config', {str(configuration(tmp_path, FAKE))!r}])\n"
     )

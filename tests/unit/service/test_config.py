@@ -24,7 +24,7 @@ def said(text: str) -> list[str]:
 
 def test_the_least_configuration_has_the_papers_defaults() -> None:
     config = check(tomllib.loads(WORKLOAD), "c.toml")
-    assert (config.period_ms, config.policy, config.dry_run) == (80, "dasec", False)
+    assert (config.period_ms, config.policy, config.dry_run) == (80, "critical", False)
     assert config.parameters() == Parameters()
 
 

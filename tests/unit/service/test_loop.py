@@ -29,9 +29,9 @@ class Hours:
     late: int = 0
     behaviour: list[tuple[VcpuId, Stretch]] = field(default_factory=list)
 
-    def wait(self) -> bool:
+    def wait(self, periods: int) -> bool:
         self.left -= 1
-        self.host.advance(PERIOD_NS, self.behaviour)
+        self.host.advance(periods * PERIOD_NS, self.behaviour)
         return self.left >= 0
 
 
@@ -77,6 +77,19 @@ class Broken:
         if period.index == 2:
             raise ZeroDivisionError("a bug")
         return Dasec().decide(period, Dasec().initial_state())
+
+
+@dataclass(frozen=True)
+class Drowsy:
+    """A policy that needs to decide in every third period only."""
+
+    name: str = "drowsy"
+
+    def initial_state(self) -> PolicyState:
+        return PolicyState()
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        return Decision(rest=3)
 
 
 class Scene:
@@ -126,6 +139,13 @@ def test_a_period_is_as_long_as_the_time_that_passed() -> None:
     scene = Scene(3)
     scene.run()
     assert {entry.period.length_ns for entry, _ in scene.listener.heard} == {PERIOD_NS}
+
+
+def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:
+    scene = Scene(4)
+    scene.run(Drowsy())
+    lengths = [entry.period.length_ns // PERIOD_NS for entry, _ in scene.listener.heard]
+    assert lengths == [1, 3, 3, 3]
 
 
 def test_a_host_that_cannot_observe_costs_a_period_and_one_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -40,6 +40,14 @@ def test_the_limit_ends_the_series() -> None:
         assert [pace.wait() for _ in range(4)] == [True, True, True, False]
 
 
+def test_a_rest_is_a_wait_of_several_periods_none_of_them_late() -> None:
+    with Pace(5_000_000) as pace:
+        before_ns = time.monotonic_ns()
+        assert pace.wait(10)
+        assert time.monotonic_ns() - before_ns >= 45_000_000
+    assert pace.late == 0
+
+
 def test_a_stop_signal_ends_the_wait_at_once_and_not_before() -> None:
     with Pace(60_000_000_000) as pace:
         before_ns = time.monotonic_ns()

@@ -53,7 +53,7 @@ def test_a_knob_that_this_kernel_lacks_is_one_line_and_the_rest_goes_on(
 ) -> None:
     lines = run_dry(tmp_path, monkeypatch, NO_LATENCY)
     assert capsys.readouterr().err.splitlines() == [
-        "dasec: policy dasec on mainline (dry run: no knob is written), every 10 ms",
+        "dasec: policy critical on mainline (dry run: no knob is written), every 10 ms",
         "dasec: this host has no knob for weight: the cpu controller is not handed on there",
         "dasec: this host has no knob for rescheduling latency: the kernel ignores the slice",
         "dasec: something else",

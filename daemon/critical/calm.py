@@ -1,0 +1,31 @@
+"""How soon to look again: every period where something changes, seldom where nothing is to be done.
+
+A look costs what a period costs, whether it changes anything or not. Where all vCPUs of a workload are
+equally critical it never does, and near saturation even a hundredth of a core is felt: at 0.92 of two cores
+the default's mean latency grew by 1.3 in a load without background (docs/measurements.md, "What looking
+costs").
+"""
+
+from __future__ import annotations
+
+LOOKS = 6
+"""So many looks without a wish, and the next ones are half as often. With a memory of 6.7 periods whatever
+was there before them is then half forgotten."""
+
+MOST_PERIODS = 4
+"""From one look to the next, at most: 0.3 s. So late may the first look at a change be; to be judged, a vCPU
+needs as long again (memory.SEASONED)."""
+
+
+def periods_to_rest(calm: int) -> int:
+    """After how many periods to look again, after so many looks without a wish.
+
+    >>> [periods_to_rest(calm) for calm in (0, 5, 6, 11, 12)]
+    [1, 1, 2, 2, 4]
+    """
+    return min(MOST_PERIODS, 1 << calm // LOOKS)
+
+
+def calmer(calm: int, *, stirred: bool) -> int:
+    """The number of looks without a wish after one more, which was one unless it `stirred` something."""
+    return 0 if stirred else min(calm + 1, MOST_PERIODS * LOOKS)
