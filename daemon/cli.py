@@ -176,7 +176,7 @@ def enable(name: str, share: int | None, uri: str) -> None:
 @click.argument("name")
 @connect_option
 def disable(name: str, uri: str) -> None:
-    """Let a domain opt out; its knobs are put back within a period."""
+    """Let a domain opt out; its knobs are put back at the daemon's next look."""
     from .vm import disable as opt_out
 
     click.echo(opt_out(uri, name))
