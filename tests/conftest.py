@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.host import libvirtd
 from tests.vm import counted, guest
 
 # Without a clock: the machine may be busy with something else.
@@ -55,7 +56,18 @@ def why_not_libvirt() -> str | None:
     return None
 
 
-WHY_NOT = {"host": why_not_host, "vm": why_not_vm, "libvirt": why_not_libvirt}
+def why_not_libvirtd() -> str | None:
+    """Why no libvirtd can be started, or None."""
+    missing = libvirtd.missing_tools()
+    return f"needs {', '.join(missing)}" if missing else None
+
+
+WHY_NOT = {
+    "host": why_not_host,
+    "vm": why_not_vm,
+    "libvirt": why_not_libvirt,
+    "libvirtd": why_not_libvirtd,
+}
 
 
 def refuse(reason: str) -> None:

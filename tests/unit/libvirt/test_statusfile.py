@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from dasec.workloads.statusfile import NotAStatus, VcpuThread, parse
+from dasec.model import Core
+from dasec.workloads.metadata import Consent
+from dasec.workloads.statusfile import DomainStatus, NotAStatus, VcpuThread, parse
 
 from .fakelibvirt import domain_xml
 
@@ -19,6 +23,26 @@ def status(
     domain = domain_xml("vm-a", vcpu=vcpu, inside=inside)
     text = f"<domstatus state='running' pid='10'><vcpus>{threads}</vcpus>{more}{domain}</domstatus>"
     return text.encode()
+
+
+CAPTURED = Path(__file__).with_name("status-9.0.xml")
+"""Of libvirt 9.0 and QEMU 7.2 (Debian 12): a domain with 2 of 4 vCPUs, after `dasec vm enable --share 2048`
+and one more vCPU plugged in."""
+
+
+def test_a_file_of_libvirt_9() -> None:
+    anywhere = frozenset({Core(0), Core(1)})
+    assert parse(CAPTURED.read_bytes()) == DomainStatus(
+        "vm-a",
+        "4dea22b3-1d52-d8f3-2516-782e98ab3fa0",
+        17271,
+        (
+            VcpuThread(0, 17278, anywhere),
+            VcpuThread(1, 17279, frozenset({Core(1)})),
+            VcpuThread(2, 17320, anywhere),
+        ),
+        Consent(2048),
+    )
 
 
 def test_a_vcpu_without_a_thread_is_none_yet() -> None:
