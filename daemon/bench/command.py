@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from ..exits import ExitStatus, Refusal
+from ..policy import POLICIES
 from .overhead import PERIOD_S, Overhead, measure
 
 DEFAULT_PERIODS = 250
@@ -32,13 +33,22 @@ DEFAULT_PERIODS = 250
     show_default=True,
     help=f"How many periods of {PERIOD_S * 1000:g} ms to measure.",
 )
+@click.option(
+    "--policy", type=click.Choice(sorted(POLICIES)), default="dasec", show_default=True, help="What decides."
+)
 @click.option("--sweep", metavar="N,N,…", help="Measure each of these sizes instead of --vcpus.")
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Write a PNG, and its JSON beside it."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    vcpus: int, active: float | None, periods: int, sweep: str | None, plot: Path | None, as_json: bool
+    vcpus: int,
+    active: float | None,
+    periods: int,
+    policy: str,
+    sweep: str | None,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Measure what a control period costs, with real threads and the real daemon.
 
@@ -47,7 +57,7 @@ def command(
     """
     results = []
     for size in sizes(sweep) if sweep else [vcpus]:
-        results.append(measure(size, periods, active))
+        results.append(measure(size, periods, active, policy))
         if not as_json:
             click.echo(line(results[-1]))
     if plot is not None:

@@ -33,6 +33,7 @@ POLL_S = 0.05
 class Overhead:
     """The cost of one size. Times are wall times of a period's work; CPU is that of the daemon's process."""
 
+    policy: str
     vcpus: int
     workloads: int
     periods: int
@@ -71,30 +72,30 @@ class Line(TypedDict):
     stages_ns: dict[str, int]
 
 
-def measure(vcpus: int, periods: int, active: float | None) -> Overhead:
-    """Start the load and the daemon, watch it for so many periods, end both."""
+def measure(vcpus: int, periods: int, active: float | None, policy: str) -> Overhead:
+    """Start the load and the daemon, watch it for so many decisions, end both."""
     load = burden(vcpus, active, PERIOD_S, len(os.sched_getaffinity(0)))
     dry_run = os.geteuid() != 0
     with tempfile.TemporaryDirectory(prefix="dasec-bench-") as folder, burning(load) as workloads:
         directory = Path(folder)
         record = directory / "record"
-        (directory / "dasec.toml").write_text(configuration(workloads, own_cgroups=not dry_run))
+        (directory / "dasec.toml").write_text(configuration(policy, workloads, own_cgroups=not dry_run))
         with _daemon(directory, dry_run) as pid:
             _wait(lambda: lines_of(record) > WARM_PERIODS, START_PATIENCE_S, directory)
             before = sample(pid)
-            _wait(lambda: lines_of(record) > WARM_PERIODS + periods, periods * 10 * PERIOD_S, directory)
+            _wait(lambda: lines_of(record) > WARM_PERIODS + periods, periods * 20 * PERIOD_S, directory)
             after = sample(pid)
             rss = rss_mib(pid), sum(map(rss_mib, children(pid)))
         lines = [json.loads(line) for line in record.read_bytes().splitlines()[1:]]
     seen: list[Line] = [line for line in lines if before.clock_ns < line["clock_ns"] <= after.clock_ns]
     if not seen:
         raise Refusal(ExitStatus.FAILED, "the record holds none of the periods measured: run it again")
-    return _overhead(load, dry_run, seen, before, after, rss)
+    return _overhead(policy, load, dry_run, seen, before, after, rss)
 
 
-def configuration(workloads: Sequence[tuple[int, ...]], *, own_cgroups: bool) -> str:
-    """The daemon's configuration: the paper's policy, one workload a process."""
-    lines = ['policy = "dasec"', "[host]", f"own_cgroups = {json.dumps(own_cgroups)}"]
+def configuration(policy: str, workloads: Sequence[tuple[int, ...]], *, own_cgroups: bool) -> str:
+    """The daemon's configuration: one workload a process."""
+    lines = [f"policy = {json.dumps(policy)}", "[host]", f"own_cgroups = {json.dumps(own_cgroups)}"]
     lines += ["[record]", "max_mib = 65536"]
     for number, pids in enumerate(workloads):
         lines += ["[[workload]]", f'name = "bench-{number}"', f"pids = {list(pids)}", "share = 1024"]
@@ -102,7 +103,13 @@ def configuration(workloads: Sequence[tuple[int, ...]], *, own_cgroups: bool) ->
 
 
 def _overhead(
-    load: Burden, dry_run: bool, seen: Sequence[Line], before: Sample, after: Sample, rss: tuple[float, float]
+    policy: str,
+    load: Burden,
+    dry_run: bool,
+    seen: Sequence[Line],
+    before: Sample,
+    after: Sample,
+    rss: tuple[float, float],
 ) -> Overhead:
     """The figures of the periods seen between two samples."""
     works_ms = [sum(line["stages_ns"].values()) / 1e6 for line in seen]
@@ -111,6 +118,7 @@ def _overhead(
     awake = [sum(1 for row in line["usage"] if row[3]) for line in seen]
     busy_ns = sum(row[1] for line in seen for row in line["usage"])
     return Overhead(
+        policy=policy,
         vcpus=load.vcpus,
         workloads=load.workloads,
         periods=len(seen),

@@ -12,7 +12,7 @@ from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
-from .weights import Claims, is_off, settle
+from .weights import Balance, Claims, free, is_off, settle
 
 _WEIGHT = Knob.WEIGHT
 
@@ -22,17 +22,20 @@ class _Past(NamedTuple):
 
     memories: Mapping[VcpuId, tuple[Memory, int]]
     neutral: Mapping[VcpuId, int]
-    owed: Mapping[str, int]
+    balances: Mapping[str, Balance]
 
 
-class _Seen(NamedTuple):
+@dataclass(slots=True)
+class _Seen:
     """One workload after a period: what is remembered of its vCPUs and their excess until now, the weights
-    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period)."""
+    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period).
+    `plain_ns` is the most that any ran in the period, by its neutral part of its weight."""
 
-    memories: list[Memory]
-    excess: list[int]
-    weights: dict[VcpuId, int]
-    charges: list[tuple[int, int, int]]
+    memories: list[Memory] = field(default_factory=list)
+    excess: list[int] = field(default_factory=list)
+    weights: dict[VcpuId, int] = field(default_factory=dict)
+    charges: list[tuple[int, int, int]] = field(default_factory=list)
+    plain_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -44,7 +47,7 @@ class _Draft:
     stakes: dict[VcpuId, Stake] = field(default_factory=dict)
     neutral: dict[VcpuId, int] = field(default_factory=dict)
     blind: list[str] = field(default_factory=list)
-    owed: list[tuple[str, int]] = field(default_factory=list)
+    balances: list[tuple[str, Balance]] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
 
@@ -64,27 +67,28 @@ class Critical:
         """New weights for the vCPUs whose weight is off."""
         known = state if isinstance(state, CriticalState) else CriticalState()
         pairs = zip(known.memories, known.excess, strict=True)
-        past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.owed))
+        past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances))
         draft = _Draft()
         rules = self.parameters
         ageing = Ageing.over(period.length_ns, rules)
         for workload in period.workloads:
             seen = _look(workload, period, past, ageing, draft)
-            owed = past.owed.get(workload.name, 0)
+            balance = past.balances.get(workload.name, Balance()).after(seen.plain_ns, ageing.decay_percent)
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
-                owed = _weigh(seen, verdict, owed, rules, rules.ratio_for(workload), draft)
+                ratio = rules.ratio_for(workload)
+                balance = _weigh(seen, verdict, balance, rules, ratio, draft)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
-            if owed:
-                draft.owed.append((workload.name, owed))
+            if any(balance):
+                draft.balances.append((workload.name, balance))
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
         calm = calmer(known.calm, stirred=unjudged or bool(draft.knobs))
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
-            tuple(draft.owed),
+            tuple(draft.balances),
             tuple(draft.memories),
             tuple(draft.excess),
             calm,
@@ -96,7 +100,7 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
     """Remember what each vCPU did."""
     usage_of, knobs_of = period.usage, period.knobs
     memories_of, neutral_of = past.memories, past.neutral
-    seen = _Seen([], [], {}, [])
+    seen = _Seen()
     for vcpu in workload.vcpus:
         id_ = vcpu.id
         knobs, used, pair = knobs_of.get(id_), usage_of.get(id_), memories_of.get(id_)
@@ -106,6 +110,8 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
         if weight is not None:
             seen.weights[id_] = weight
             neutral = draft.neutral[id_] = neutral_of.get(id_, weight)
+            if used and not workload.nested:
+                seen.plain_ns = max(seen.plain_ns, used.consumed_ns * neutral // weight)
             if weight != neutral and used:
                 seen.charges.append((weight, neutral, used.consumed_ns + used.ready_ns))
         if used is None or (used is IDLE and pair is None):
@@ -119,8 +125,8 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
 
 
 def _weigh(
-    seen: _Seen, verdict: Scores, owed: int, rules: CriticalParameters, ratio: int, draft: _Draft
-) -> int:
+    seen: _Seen, verdict: Scores, balance: Balance, rules: CriticalParameters, ratio: int, draft: _Draft
+) -> Balance:
     """Divide one workload's weight anew, and want what is off by much; returns the workload's balance."""
     memories, weights, neutral_of = seen.memories, seen.weights, draft.neutral
     draft.memories += memories
@@ -134,7 +140,13 @@ def _weigh(
         [memories[row].busy_ns for row in rows],
         [verdict.scores[row] for row in rows],
     )
-    owed, wanted = settle(claims, owed, seen.charges, ratio)
+    part = free(claims, [memories[row].run_ns for row in rows], balance.fair_ns)
+    claims = claims.without(part)
+    charges = [
+        (weight, neutral, ns if weight < neutral else ns * (FULL - part) // FULL)
+        for weight, neutral, ns in seen.charges
+    ]
+    owed, wanted = settle(claims, balance.owed, charges, ratio)
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)
@@ -149,7 +161,7 @@ def _weigh(
     if off:
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
         _want(off, memories, verdict, rules, draft)
-    return owed
+    return balance._replace(owed=owed)
 
 
 def _want(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..model import PolicyState, VcpuId
 from .memory import Memory
+from .weights import Balance
 
 UNSHOWN = {"shown": False}
 """Metadata of a field that the lines of a record leave out (record.decision_row)."""
@@ -14,13 +15,13 @@ UNSHOWN = {"shown": False}
 @dataclass(frozen=True, slots=True)
 class CriticalState(PolicyState):
     """`neutral`: the weight of each vCPU when it was first seen. `blind`: workloads whose wake-ups nobody
-    counts, where the policy therefore sees nothing. `owed`: each workload's balance, in weight × ns
+    counts, where the policy therefore sees nothing. `balances`: what each workload owes, and what is fair
     (weights.py). `excess`: the rank so far, in millionths, of each vCPU that `memories` holds. `calm`: how
     many looks in a row found nothing to do (calm.py)."""
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
     blind: tuple[str, ...] = ()
-    owed: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)
+    balances: tuple[tuple[str, Balance], ...] = field(default=(), metadata=UNSHOWN)
     memories: tuple[Memory, ...] = field(default=(), metadata=UNSHOWN)
     excess: tuple[int, ...] = field(default=(), metadata=UNSHOWN)
     calm: int = field(default=0, metadata=UNSHOWN)

@@ -9,6 +9,19 @@ A vCPU that hardly runs lends hardly anything, and one that never runs nothing, 
 the plain sum, one vCPU that waits and two that compute would leave the workload a third of its own weight
 to compute with.
 
+**What counts as demand.** A weight changes what its vCPU gets only if there is more to be had. Critical
+vCPUs that together run less than *one* that always wants to (a fair turn) would get just that at their
+neutral weights, too, only later, and the others share what they leave, as before. So their demand is left
+out of both sums: they are raised, and nobody is lowered for it. Were it counted, background would be
+lowered for a raise that takes nothing, and an honest service loses up to three tenths of its time
+(experiments/fairness). The nearer they come to a fair turn, the more is counted, and all of it from there
+on: threads of which one always computes, and which wake each other only to look critical, get exactly a
+fair turn at neutral weights.
+
+What is a fair turn is seen in the workload itself: the most that one of its vCPUs ran, by the neutral part
+of its weight. Where no vCPU of it always wants to run, that is too little, and more is counted than need
+be.
+
 **What is owed.** Demand changes after it was measured. Each period the weights that were in force are
 charged for the demand that there was: balance += sum of (weight − neutral) × (run + ready). A workload that
 got more than is neutral pays back in the next half second, one that got less is repaid; at most a quarter
@@ -41,6 +54,23 @@ TRUST_DIVISOR = 2
 pretending is then bounded, however often it is tried (tests/properties/test_critical.py)."""
 
 
+SURE_DIVISOR = 10
+"""Critical vCPUs that come nearer than this part to a fair turn are counted, the more the nearer. Without any
+margin, rings of fakers would be free whenever chance lets one of them wait longer."""
+
+
+class Balance(NamedTuple):
+    """What a workload owes, in weight × ns; and `fair_ns`, what one vCPU of it that always wants to run gets
+    at its neutral weight, remembered as its demand is."""
+
+    owed: int = 0
+    fair_ns: int = 0
+
+    def after(self, plain_ns: int, decay_percent: int) -> Balance:
+        """With a period more in which such a vCPU got that."""
+        return self._replace(fair_ns=self.fair_ns * decay_percent // 100 + plain_ns)
+
+
 class Claims(NamedTuple):
     """The judged vCPUs of a workload, in columns: their weight when nobody is preferred, their remembered
     demand, and their scores."""
@@ -52,6 +82,22 @@ class Claims(NamedTuple):
     def fair(self) -> int:
         """The sum by demand when nobody is preferred."""
         return sum(map(mul, self.neutral, self.demand_ns))
+
+    def without(self, part: int) -> Claims:
+        """With that part (in thousandths) of critical demand left out."""
+        if not part:
+            return self
+        kept = [
+            ns * (FULL * FULL - part * score) // (FULL * FULL)
+            for ns, score in zip(self.demand_ns, self.scores, strict=True)
+        ]
+        return self._replace(demand_ns=kept)
+
+
+def free(claims: Claims, run_ns: Sequence[int], fair_ns: int) -> int:
+    """The part of critical demand that takes nothing from others, in thousandths."""
+    left_ns = fair_ns - sum(map(mul, claims.scores, run_ns)) // FULL
+    return max(0, min(FULL, left_ns * SURE_DIVISOR * FULL // fair_ns)) if fair_ns else 0
 
 
 def divide(claims: Claims, owed: int, weight_ratio: int) -> list[int]:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ..exits import ExitStatus, Refusal
 from .layout import Layout
+from .scenario import WARMUP_S
 
 RESULTS = Path("results")
 PLAIN_WIDTH = 100
@@ -25,6 +26,7 @@ PLAIN_WIDTH = 100
     "--plot", type=click.Path(path_type=Path), default=RESULTS / "demo.png", help="The picture, PNG."
 )
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=5.0, help="Measured part of a run.")
+@click.option("--warmup", type=click.FloatRange(0.1, 60), default=WARMUP_S, help="Seconds of load before it.")
 @click.option("--repetitions", type=click.IntRange(2, 1000), default=5, help="Runs of each arm.")
 @click.option(
     "--policies",
@@ -38,8 +40,21 @@ PLAIN_WIDTH = 100
     default=str(Layout.VM),
     help="How cgroups hang together.",
 )
+@click.option(
+    "--records",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="For the daemon's record of each run.",
+)
 def command(
-    json_file: Path, plot: Path, seconds: float, repetitions: int, policies: str, seed: int, layout: str
+    json_file: Path,
+    plot: Path,
+    seconds: float,
+    warmup: float,
+    repetitions: int,
+    policies: str,
+    seed: int,
+    layout: str,
+    records: Path | None,
 ) -> None:
     """Compare policies with the plain host on consolidated real workloads, on this machine.
 
@@ -57,10 +72,12 @@ def command(
     scenario = scenario_for(len(os.sched_getaffinity(0)))
     arms = arms_for(_known(policies))
     settings = {arm: settings_of(arm) for arm in arms if arm not in (NONE, CONTROL)}
-    plan = Plan(scenario, Layout(layout), Timing(seconds), arms, repetitions, seed, settings)
+    plan = Plan(scenario, Layout(layout), Timing(seconds, warmup), arms, repetitions, seed, settings)
     for path in (json_file, plot):
         _ensure_writable(path)
-    outcome = do(Wish(plan, plot), _console())
+    if records:
+        records.mkdir(parents=True, exist_ok=True)
+    outcome = do(Wish(plan, plot, records), _console())
     json_file.write_text(json.dumps(outcome.document, indent=1) + "\n", encoding="utf-8")
     click.echo(f"raw results: {json_file}; plot: {plot}")
     if outcome.changed:

@@ -7,8 +7,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..safety.verify import our_groups, verify
@@ -20,6 +20,15 @@ from .untouched import ours
 
 STOP_PATIENCE_S = 20.0
 """On a host whose other work leaves us next to nothing, 5 s were not enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How often the daemon applied each outcome, and what troubles it has (a policy that sees no wake-ups
+    would be taken for harmless and useless)."""
+
+    decided: Mapping[str, int] = field(default_factory=dict)
+    troubles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +49,16 @@ class Controller:
         if not self.log.stat().st_size:
             raise StartMissed
 
-    def decided(self) -> dict[str, int]:
-        """How often it applied each outcome so far, as its status file says; empty if it has not reported."""
+    def report(self) -> Report:
+        """What its status file says now; nothing if it has not reported."""
         try:
             status = json.loads((self.state / "status.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return {}
+            return Report()
         rules = {f"rule {rule}": int(count) for rule, count in status["changes_by_rule"].items()}
         outcomes = {str(outcome): int(count) for outcome, count in status["outcomes"].items()}
-        return rules | outcomes | {"periods": status["periods"], "late periods": status["late_periods"]}
+        periods = {"periods": int(status["periods"]), "late periods": int(status["late_periods"])}
+        return Report(rules | outcomes | periods, tuple(map(str, status["troubles"])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,11 @@ from .workspace import DIRECTORY, lock, prepared, unlock
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to run, and where the picture goes."""
+    """What to run, where the picture goes, and the daemon's records, if they are to be kept."""
 
     plan: Plan
     plot: Path
+    records: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def do(wish: Wish, console: Console) -> Outcome:
     try:
         with interruptible():
             before = look()
-            measured = _measure(plan, tools, tree, console)
+            measured = _measure(wish, tools, tree, console)
     except Interrupted:
         raise Refusal(ExitStatus.FAILED, "demo: interrupted: everything it had started is gone") from None
     changed = changes(before, look())
@@ -83,14 +84,14 @@ def _introduce(console: Console, plan: Plan, warnings: tuple[str, ...]) -> None:
         console.print(f"warning: {warning}", highlight=False)
 
 
-def _measure(plan: Plan, tools: Tools, tree: Tree, console: Console) -> Measured:
+def _measure(wish: Wish, tools: Tools, tree: Tree, console: Console) -> Measured:
     descriptor = lock()
     try:
         with (
             watching(tree, DIRECTORY, descriptor),
             prepared(tree) as directory,
-            shown(console, plan) as progress,
+            shown(console, wish.plan) as progress,
         ):
-            return measure_all(plan, tools, tree, directory, progress)
+            return measure_all(wish.plan, tools, tree, directory, progress, wish.records)
     finally:
         unlock(descriptor)

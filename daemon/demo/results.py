@@ -57,6 +57,8 @@ class RunResult:
     steal: float
     seconds: float
     decided: Mapping[str, int]
+    troubles: tuple[str, ...] = ()
+    """What the daemon complained of at the end of the measured part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from ..load import figure
 from .arms import CONTROL, NONE, schedule
 from .blame import BlameWatch
-from .controller import Controller, Managed, configuration, running
+from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
 from .facts import CpuTicks, cpu_ticks, cpu_time_s
 from .layout import DAEMON, Layout, groups_for, managed_group, share_of
@@ -96,9 +96,11 @@ class Bench:
     """Where the daemon's record of every run is kept, if anywhere."""
 
 
-def measure_all(plan: Plan, tools: Tools, tree: Tree, directory: Path, progress: Progress) -> Measured:
+def measure_all(
+    plan: Plan, tools: Tools, tree: Tree, directory: Path, progress: Progress, records: Path | None = None
+) -> Measured:
     """All repetitions of all arms. Raises Refusal."""
-    bench = Bench(plan, tools, tree, directory, calibrate(tools.load, directory))
+    bench = Bench(plan, tools, tree, directory, calibrate(tools.load, directory), records=records)
     runs = []
     for repetition, order in enumerate(plan.orders):
         for arm in order:
@@ -219,9 +221,9 @@ def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunRes
     begin = _mark(watched)
     sleep_until(begin_ns + int((watched.bench.plan.timing.seconds - EARLY_S) * 1e9), look_after)
     end = _mark(watched)
-    decided = watched.controller.decided() if watched.controller else {}
+    report = watched.controller.report() if watched.controller else Report()
     end_within([tool for one in watched.tenants for tool in one.tools], DRAIN_S)
-    return _result(watched, begin, end, decided)
+    return _result(watched, begin, end, report)
 
 
 def _with_cpu(result: TenantResult, before: CpuUsed | None, after: CpuUsed | None) -> TenantResult:
@@ -243,7 +245,7 @@ def _between(begin_s: float | None, end_s: float | None) -> float | None:
     return None if begin_s is None or end_s is None else end_s - begin_s
 
 
-def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]) -> RunResult:
+def _result(watched: _Watched, begin: _Mark, end: _Mark, report: Report) -> RunResult:
     used = [after - before for before, after in zip(begin.servers_s, end.servers_s, strict=True)]
     seconds = (end.at_ns - begin.at_ns) / 1e9
     total = max(1, end.ticks.total - begin.ticks.total)
@@ -268,5 +270,6 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, decided: dict[str, int]
         other_cores=max(0.0, (1 - idle / total) * watched.bench.plan.scenario.cores - ours),
         steal=stolen / total,
         seconds=seconds,
-        decided=decided,
+        decided=report.decided,
+        troubles=report.troubles,
     )

@@ -120,12 +120,16 @@ def scenario_for(cores: int) -> Scenario:
     return Scenario(cores, (*memcacheds, *services))
 
 
+WARMUP_S = 2.0
+"""As long as TSA takes from neutral to its bound (tests/unit/demo/test_scenario.py)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """One run: everything starts, then a warm-up in which policies settle, then the measured part."""
 
     seconds: float
-    warmup_s: float = 2.0
+    warmup_s: float = WARMUP_S
     lead_s: float = 1.2
 
     @property

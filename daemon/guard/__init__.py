@@ -1,7 +1,7 @@
 """The guard: notices when a policy harms a workload, and keeps it off there (docs/guard.md).
 
 **The rule.** A policy that has changed anything of a workload is tried: for a second or two it acts in every
-other window of 240 ms and is undone in those between (`trial.py`), the whole host at once. In each window it
+other window of 160 ms and is undone in those between (`trial.py`), the whole host at once. In each window it
 measures how long the vCPUs that siblings wait for waited themselves (`tally.py`). Where that is clearly
 longer with the policy than without it (`judge.py`), the policy leaves the workload alone from then on, with
 every knob as it was before, and is tried again much later (`verdicts.py`). Else it may act, and is tried

@@ -11,14 +11,14 @@ from .parameters import GuardParameters
 from .state import GuardState, KnobTable, Trial
 from .switch import NEUTRAL, WITH, WITHOUT, held, noted, sparing, towards
 from .tally import added
-from .trial import WINDOW, findings, is_over, measured
+from .trial import WINDOW, is_over, measured, weigh
 from .verdicts import concluded, introduced, retried, suspected
 
 if TYPE_CHECKING:
     from ..policy import Policy
 
 LOOK = 4
-"""Periods of a look between trials: with a trial of 18 after it, harm that came later is found in 22."""
+"""Periods of a look between trials: with three pairs after it, harm that came later is found in 16."""
 
 LEAST_BUSY_PERCENT = 1
 """A workload whose vCPUs wanted to run for less of a core's time in a period is idle: nothing can be told."""
@@ -86,15 +86,15 @@ class Guarded:
             return Decision(state=known) if trial.is_without else self._act(period, known)
         if trial.is_without:
             return self._come_back(period, known, trial)
-        found = findings(trial, self.parameters.harm_percent)
-        if not is_over(trial, found):
+        weighed = weigh(trial)
+        if not is_over(weighed, self.parameters.harm_percent, len(trial.windows) // 2):
             return _stand_back(period, known, trial)
         changed = {vcpu for vcpu, _ in held(known.prior, period)}
         holding = {
             each.name for each in period.workloads if not changed.isdisjoint([vcpu.id for vcpu in each.vcpus])
         }
         standings = introduced(known.standings, sorted(holding), period)
-        standings = concluded(standings, trial, found, holding, period, self.parameters)
+        standings = concluded(standings, trial, weighed, holding, period, self.parameters)
         known = replace(known, standings=standings, window=-1, trial=None)
         return _left_alone(period, known) or self._act(period, known)
 

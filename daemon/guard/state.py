@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 class Standing(NamedTuple):
     """One workload: its verdict; by how much the policy stretched it (thousandths), seen in so many pairs of
     windows; until which period that holds; how many trials in a row found harm, and how many none; since
-    which period it holds, and the worst stretch that was seen without the policy."""
+    which period it holds, and the median stretch that was seen without the policy."""
 
     workload: str
     verdict: Verdict = Verdict.UNTRIED
@@ -48,24 +48,16 @@ class Standing(NamedTuple):
         return self.verdict is Verdict.HARM or self.verdict is Verdict.OTHERS
 
 
-class Series(NamedTuple):
-    """The stretches of one workload in the windows of a trial."""
-
-    workload: str
-    without: tuple[int, ...] = ()
-    with_it: tuple[int, ...] = ()
-
-
 class Trial(NamedTuple):
     """A trial in progress: its present window (even: without the policy), how many of its periods are over,
-    the knobs to come back to, and what was measured."""
+    the knobs to come back to, what was measured in it, and the stretches in each window before it."""
 
     window: int = 0
     age: int = 0
     saved: KnobTable = ()
     counted: tuple[Service, ...] = ()
     tallies: tuple[Tally, ...] = ()
-    series: tuple[Series, ...] = ()
+    windows: tuple[tuple[tuple[str, int], ...], ...] = ()
 
     @property
     def is_without(self) -> bool:

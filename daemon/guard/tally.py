@@ -66,8 +66,8 @@ class Services(NamedTuple):
     counts: tuple[tuple[VcpuId, int], ...]
 
 
-def counted(services: Iterable[Service], period: Period, *, settled: bool) -> tuple[Service, ...]:
-    """The first window with one more period; its times count from when it has `settled`."""
+def counted(services: Iterable[Service], period: Period) -> tuple[Service, ...]:
+    """The first window with one more period."""
     known = {each.vcpu: each for each in services}
     woke = {vcpu: each.woke for vcpu, each in known.items()}
     for used in period.usage.values():
@@ -77,9 +77,8 @@ def counted(services: Iterable[Service], period: Period, *, settled: bool) -> tu
     for vcpu, used in period.usage.items():
         _, _, bursts, run_ns, busy_ns = known.get(vcpu) or Service(vcpu, 0, 0, 0, 0)
         bursts += used.dispatches if used.wakeups is None else used.wakeups
-        if settled:
-            run_ns += used.consumed_ns
-            busy_ns += used.consumed_ns + used.ready_ns
+        run_ns += used.consumed_ns
+        busy_ns += used.consumed_ns + used.ready_ns
         if bursts or busy_ns or vcpu in woke:
             found.append(Service(vcpu, woke.get(vcpu, 0), bursts, run_ns, busy_ns))
     return tuple(found)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
+from statistics import median_high
 
 from ..model import Period
-from .judge import Finding, ratio
+from .judge import Evidence, Finding, find, is_worse, lead, lead_of
 from .parameters import GuardParameters
-from .state import Series, Standing, Trial, Verdict
+from .state import Standing, Trial, Verdict
 from .tally import Tally, stretches
+from .trial import Weighed, middle
 
 SETTLE = 4
 """Periods that a policy acts before its first trial: what it does at once is then in force. With `critical`
@@ -24,59 +26,66 @@ BLANK_DOUBLINGS = 2
 """A trial that saw too little of a workload is repeated once it is busy and this has settled, four times as
 long each time: one that starts has its trial as soon as it works, one that hardly works seldom."""
 
-REST = 125
-"""Periods from a trial to one that a mere suspicion may start: 10 s, of which a trial is a sixth."""
+REST = 6
+"""Periods from a trial to one that a mere suspicion may start, doubled with each pass: a second after the
+first, because a policy that goes step by step has not shown yet what it does; then two, then four."""
 
-SUSPICION_PERCENT = 125
-"""Suspicious is a stretch so much above the worst that the last trial saw without the policy. Between equal
-runs mean latency differed by up to 21 % (docs/measurements.md, "The paper's rules on this kernel")."""
+SUSPICION_PERCENT = 25
+"""Suspicious is a stretch of the workload in the middle so much above that in the last trial without the
+policy. Between equal runs mean latency differed by up to 21 % (docs/measurements.md, "The paper's rules on
+this kernel")."""
+
+OWN_SUSPICION_PERCENT = 60
+"""The same for a single workload, which differs more from window to window."""
 
 
 def concluded(
     standings: Iterable[Standing],
     trial: Trial,
-    found: Mapping[str, Finding],
+    weighed: Weighed,
     holding: Collection[str],
     period: Period,
     parameters: GuardParameters,
 ) -> tuple[Standing, ...]:
     """The standings after a trial. `holding` are the workloads on which the policy had changed anything.
 
-    Harm to a workload on which nothing was changed came from the others, and so, most likely, did harm to
-    more than half of all that were seen: then the policy leaves everybody alone. Else only those that were
-    harmed; the others are tried again at once, because the cause may be in them.
+    If the host does worse, the policy leaves everybody alone; also after harm to a workload on which nothing
+    was changed, because it came from the others. Else only those are left alone that were harmed; the others
+    are tried again at once, because the cause may be in them.
     """
-    series = {each.workload: each for each in trial.series}
-    harmed = {name for name, finding in found.items() if finding is Finding.HARM}
-    whole = bool(harmed) and (2 * len(harmed) > len(found) or not harmed <= set(holding))
+    percent, seen_of = parameters.harm_percent, weighed.workloads
+    harmed = {name for name, each in seen_of.items() if find(each, percent) is Finding.HARM}
+    whole = find(weighed.host, percent) is Finding.HARM
+    if whole:
+        harmed |= {name for name, each in seen_of.items() if is_worse(each, percent)}
+    elif harmed:
+        whole = is_worse(weighed.host, percent) or not harmed <= set(holding)
     after = []
     for standing in standings:
-        name = standing.workload
+        name, index = standing.workload, period.index
         if standing.is_neutral and not whole:
             after.append(standing)
-        elif name in harmed or (whole and name in holding) or (whole and standing.is_neutral):
-            seen = series.get(name) if name in harmed else _worst(series, harmed)
-            verdict = Verdict.HARM if name in harmed and name in holding else Verdict.OTHERS
-            after.append(_failed(standing, verdict, seen, period.index, parameters))
+        elif name in harmed:
+            verdict = Verdict.HARM if name in holding else Verdict.OTHERS
+            after.append(_failed(standing, verdict, seen_of[name], index, parameters))
+        elif whole and (name in holding or standing.is_neutral):
+            worst = max([weighed.host, *[seen_of[each] for each in harmed]], key=lambda each: each.ratio)
+            after.append(_failed(standing, Verdict.OTHERS, worst, index, parameters))
         elif harmed:
-            after.append(standing._replace(until=period.index + SETTLE))
+            after.append(standing._replace(until=index + SETTLE))
         else:
-            after.append(_passed(standing, series.get(name), found.get(name), period.index, parameters))
+            after.append(_passed(standing, trial, seen_of.get(name), index, parameters))
     return tuple(after)
 
 
-def _worst(series: Mapping[str, Series], harmed: Iterable[str]) -> Series:
-    return max([series[name] for name in harmed], key=lambda each: ratio(each.without, each.with_it))
-
-
 def _failed(
-    standing: Standing, verdict: Verdict, seen: Series | None, index: int, parameters: GuardParameters
+    standing: Standing, verdict: Verdict, seen: Evidence, index: int, parameters: GuardParameters
 ) -> Standing:
     wait = parameters.backoff_periods << min(standing.failures, MOST_DOUBLINGS)
     return standing._replace(
         verdict=verdict,
-        ratio=ratio(seen.without, seen.with_it) if seen else 0,
-        pairs=min(len(seen.without), len(seen.with_it)) if seen else 0,
+        ratio=seen.ratio,
+        pairs=len(seen.leads),
         until=index + wait,
         failures=standing.failures + 1,
         passes=0,
@@ -85,21 +94,22 @@ def _failed(
 
 
 def _passed(
-    standing: Standing, seen: Series | None, finding: Finding | None, index: int, parameters: GuardParameters
+    standing: Standing, trial: Trial, seen: Evidence | None, index: int, parameters: GuardParameters
 ) -> Standing:
     wait = parameters.recheck_periods << min(standing.passes, MOST_PASSES)
-    if seen is None or finding is not Finding.FINE:
+    if seen is None or find(seen, parameters.harm_percent) is not Finding.FINE:
         soon = min(wait, SETTLE << BLANK_DOUBLINGS * min(standing.passes, MOST_DOUBLINGS))
         return standing._replace(since=index, passes=standing.passes + 1, until=index + soon)
+    without = [dict(each).get(standing.workload) for each in trial.windows[::2]]
     return standing._replace(
         verdict=Verdict.FINE,
-        ratio=ratio(seen.without, seen.with_it),
-        pairs=min(len(seen.without), len(seen.with_it)),
+        ratio=seen.ratio,
+        pairs=len(seen.leads),
         until=index + wait,
         failures=max(0, standing.failures - 1),
         passes=standing.passes + 1,
         since=index,
-        level=max(seen.without),
+        level=median_high([each for each in without if each is not None]),
     )
 
 
@@ -125,13 +135,20 @@ def retried(standings: tuple[Standing, ...], index: int) -> tuple[Standing, ...]
 
 
 def suspected(standings: tuple[Standing, ...], tallies: Iterable[Tally], index: int) -> tuple[Standing, ...]:
-    """Those that passed and now wait much longer than they did without the policy are due at once."""
+    """Those that passed are due at once if they now wait much longer than they did without the policy, or if
+    the workload in the middle does."""
     now = stretches(tallies)
+    leads = {
+        each.workload: lead(each.level, now[each.workload])
+        for each in standings
+        if each.verdict is Verdict.FINE and each.workload in now
+    }
+    whole = bool(leads) and middle(leads.values()) >= lead_of(SUSPICION_PERCENT)
     return tuple(
-        each._replace(until=index, passes=0)
-        if each.verdict is Verdict.FINE
-        and index >= each.since + REST
-        and now.get(each.workload, 0) * 100 > each.level * SUSPICION_PERCENT
+        each._replace(until=index)
+        if each.workload in leads
+        and index >= each.since + (REST << min(each.passes, MOST_PASSES))
+        and (whole or leads[each.workload] >= lead_of(OWN_SUSPICION_PERCENT))
         else each
         for each in standings
     )

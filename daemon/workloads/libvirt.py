@@ -1,6 +1,6 @@
 """Workloads that are libvirt's QEMU domains: named in the configuration, or by their own <metadata>.
 
-libvirtd is never called (docs/decisions/0018-libvirt.md): its status files say what runs, /proc confirms it.
+libvirtd is never called (docs/decisions/0019-libvirt.md): its status files say what runs, /proc confirms it.
 So neither a hanging nor a restarting libvirtd is felt here.
 """
 

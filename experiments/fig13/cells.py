@@ -14,14 +14,12 @@ from dasec.demo.layout import Layout
 from dasec.demo.run import Plan
 from dasec.demo.scenario import FanOut, Scenario, Timing
 
+from ..counted.cpus import Cpus
+
 CORES = 4
 """For the services; the guest has one more for the daemon and for what measures."""
 
-MIPS = 200
-"""Each CPU's speed: 1000 million instructions a virtual second (`-icount shift=0`), shared by five CPUs."""
-
-ITERATIONS_PER_US = MIPS / 203
-"""Of the load tool's loop in its build for such guests (burn.c): all cells have the same work to do."""
+CPUS = Cpus(CORES)
 
 RATE_PER_S = 360
 """Requests of one service: with the default stages 0.61 cores of work and 0.15 in the background, so that

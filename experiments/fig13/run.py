@@ -11,42 +11,23 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from tests.vm.built import HostCannotError, patched_image
-from tests.vm.qemu import QemuMissingError, counting_qemu, major_version
+from tests.vm.qemu import QemuMissingError, major_version
 
-from .cells import ARMS, CORES, MIPS, RATIOS, REPETITIONS, Cell, cells
-from .guest import GuestFailedError, Machine, Run, build_turns, measure
-from .image import build_id, pack
+from ..counted.batch import measure_all
+from ..counted.image import Inside, build_id
+from ..counted.machine import Machine, Run, Task, make_machine
+from .cells import ARMS, CORES, CPUS, RATIOS, REPETITIONS, Cell, cells
 from .judge import Judged, draw, judge, table
 
-TOOLS = ("busybox", "cpio", "cc", "make", "ldd", "strip")
+INSIDE = Inside(Path(__file__).resolve().parent, "inside", ("cells",))
 FAILED, HOST_CANNOT = 1, 3
-
-
-def main_machine(scratch: Path) -> Machine:
-    """Everything that the guests need, built or found. Raises HostCannotError, QemuMissingError."""
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
-    if missing:
-        raise HostCannotError(f"fig13: {', '.join(missing)}: not found: install what provides it")
-    scratch.mkdir(parents=True, exist_ok=True)
-    return Machine(counting_qemu(), patched_image(), pack(scratch), build_turns(scratch))
 
 
 def file_of(out: Path, cell: Cell) -> Path:
@@ -54,38 +35,28 @@ def file_of(out: Path, cell: Cell) -> Path:
     return out / f"cell-{cell.name}.json"
 
 
-def measure_all(machine: Machine, wanted: Sequence[Cell], out: Path, jobs: int) -> list[str]:
-    """The cells, `jobs` at a time; what failed, in a line each."""
-    failures = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"))
-    with (
-        Progress(
-            *columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=Console()
-        ) as shown,
-        ThreadPoolExecutor(jobs) as pool,
-    ):
-        task = shown.add_task("measuring", total=len(wanted) * len(ARMS))
-        waiting = {pool.submit(measure, machine, cell, lambda: shown.advance(task)): cell for cell in wanted}
-        for done in as_completed(waiting):
-            cell = waiting[done]
-            try:
-                text = "".join(json.dumps(run) + "\n" for run in done.result())
-            except GuestFailedError as error:
-                failures.append(str(error))
-                continue
-            unfinished = file_of(out, cell).with_suffix(".part")
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.rename(file_of(out, cell))
-            shown.console.print(f"ratio {cell.ratio}, repetition {cell.repetition}: done", highlight=False)
-    return failures
+def measure_missing(machine: Machine, wanted: Sequence[Cell], out: Path, guests: int) -> list[str]:
+    """The cells, each kept when it is complete; what failed, in a line each."""
+    cell_of = {
+        Task(f"ratio {cell.ratio}, repetition {cell.repetition}", cell.name, len(ARMS)): cell
+        for cell in wanted
+    }
+
+    def keep(task: Task, runs: list[Run]) -> None:
+        file = file_of(out, cell_of[task])
+        unfinished = file.with_suffix(".part")
+        unfinished.write_text("".join(json.dumps(run) + "\n" for run in runs), encoding="utf-8")
+        unfinished.rename(file)
+
+    return measure_all(machine, tuple(cell_of), guests, keep)
 
 
 def ensure_same_build(out: Path) -> None:
     """Refuses to go on with cells that another daemon, load tool or plan has measured."""
     mark = out / "build"
     if not any(out.glob("cell-*.json")):
-        mark.write_text(build_id(), encoding="utf-8")
-    elif not mark.exists() or mark.read_text(encoding="utf-8") != build_id():
+        mark.write_text(build_id(INSIDE), encoding="utf-8")
+    elif not mark.exists() or mark.read_text(encoding="utf-8") != build_id(INSIDE):
         raise click.UsageError(f"--out: {out} has cells of another build of DASEC: give another directory")
 
 
@@ -101,7 +72,7 @@ def conditions(machine: Machine) -> Mapping[str, object]:
         "qemu_major": major_version(machine.qemu),
         "python": platform.python_version(),
         "service_cores": CORES,
-        "mips_per_core": MIPS,
+        "mips_per_core": CPUS.mips_each,
         "plan": {key: value for key, value in asdict(Cell(1, 0).plan).items() if key != "scenario"},
     }
 
@@ -149,11 +120,11 @@ def main(out: Path, ratios: str, repetitions: int, jobs: int) -> None:
         f"{len(every)} guests with {len(ARMS)} runs each, {len(every) - len(wanted)} of them done before"
     )
     try:
-        machine = main_machine(out / "guest")
+        machine = make_machine(out / "guest", patched_image, INSIDE, CPUS)
     except (HostCannotError, QemuMissingError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(HOST_CANNOT) from None
-    failures = measure_all(machine, wanted, out, jobs)
+    failures = measure_missing(machine, wanted, out, jobs)
     for failure in failures:
         click.echo(f"fig13: {failure}", err=True)
     if failures:

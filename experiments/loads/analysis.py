@@ -83,6 +83,8 @@ class Summary:
     other_cores: float
     steal: float
     arms: Mapping[str, Compared]
+    troubles: tuple[str, ...] = ()
+    """What the daemon complained of, once for each arm."""
 
 
 def summarise(cell: Cell, blocks: Sequence[Done], arms: Sequence[str]) -> Summary | None:
@@ -104,6 +106,7 @@ def summarise(cell: Cell, blocks: Sequence[Done], arms: Sequence[str]) -> Summar
         _mean([run.other_cores for run in runs]),
         max(run.steal for run in runs),
         {arm: _compare(mine, arm, spread) for arm in arms if arm != NONE},
+        tuple(dict.fromkeys(f"{run.arm}: {trouble}" for run in runs for trouble in run.troubles)),
     )
 
 

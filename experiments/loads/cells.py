@@ -11,6 +11,7 @@ from dasec.demo.run import Plan
 from dasec.demo.scenario import Scenario, Timing
 
 from .catalogue import LOADS, Impossible, Wanted
+from .variants import variant_of
 
 ORACLE = "oracle"
 
@@ -123,5 +124,8 @@ def plan_of(wish: Wish, block: Block) -> Plan:
         wish.arms,
         wish.repetitions,
         seed,
-        {ORACLE: f'policy = "{ORACLE}"\n[oracle]\ncritical = {critical}\n'},
+        {
+            ORACLE: f'policy = "{ORACLE}"\n[oracle]\ncritical = {critical}\n',
+            **{one.arm: one.settings for one in map(variant_of, wish.arms) if one},
+        },
     )

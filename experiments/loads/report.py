@@ -11,6 +11,8 @@ from dasec.demo.statistics import CONFIDENCE, Estimate, geometric_mean
 from .analysis import JUDGED, SHARE_DOMAIN, SHARE_GOAL, WORTH, Compared, Share, Summary
 from .catalogue import LOADS
 from .cells import ORACLE, Wish
+from .sensitivity import PICTURE as SENSITIVITY
+from .sensitivity import sensitivity
 from .settling import GOAL_PERIODS, Course
 
 PICTURES = {
@@ -20,6 +22,7 @@ PICTURES = {
     "blame.png": "Blame against latency",
     "background.png": "Background work done against latency",
     "settling.png": "Weights after the step of `step`",
+    SENSITIVITY: "The constants of `critical`",
 }
 
 
@@ -61,11 +64,13 @@ def report(
         *_side_table(wish, summaries),
         "",
         *_settling(courses),
+        *_sensitivity(wish, summaries),
         "## How far to trust it",
         "",
         *_trust_table(summaries),
         "",
         *(f"- Does not exist: {line}." for line in impossible),
+        *(f"- {one.cell.name}, {trouble}" for one in summaries for trouble in one.troubles),
     ]
     for name in pictures:
         lines += ["", f"## {PICTURES[name]}", "", f"![{PICTURES[name]}]({name})"]
@@ -82,6 +87,12 @@ def _settling(courses: Sequence[Course]) -> Iterator[str]:
         yield f"- {arm}: settled after {told} periods (one number a run; goal: at most {GOAL_PERIODS})."
     if courses:
         yield ""
+
+
+def _sensitivity(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
+    tables = list(sensitivity(wish, summaries))
+    if tables:
+        yield from ("## Constants of critical: mean / p99", "", *tables)
 
 
 def _policies(wish: Wish) -> list[str]:

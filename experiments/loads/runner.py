@@ -65,16 +65,16 @@ def measure_blocks(wish: Wish, blocks: Sequence[Block], store: Store, say: Say) 
     if not missing:
         return
     clock = Clock(len(missing) * len(wish.arms), wish.run_s)
-    with _site(wish, say) as site:
+    with site(blame=wish.blame, say=say) as place:
         for number, block in enumerate(missing, 1):
             say(
                 f"{number}/{len(missing)} {block.cell.name}, repetition"
                 f" {block.repetition + 1}/{wish.repetitions}: {minutes(clock.left_s)} left"
             )
             begun_s = time.monotonic()
-            done = store.add(block, _measure(wish, site, block, store))
+            done = store.add(block, _measure(wish, place, block, store))
             clock.add(time.monotonic() - begun_s, len(block.arms))
-            _check_arrivals(block, done.runs)
+            check_arrivals(block, done.runs)
 
 
 def minutes(seconds: float) -> str:
@@ -83,7 +83,8 @@ def minutes(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def _site(wish: Wish, say: Say) -> Iterator[Site]:
+def site(*, blame: bool, say: Say) -> Iterator[Site]:
+    """The host made ready for runs, and as before afterwards."""
     tools, tree = find_tools(), find_tree()
     descriptor = workspace.lock(workspace.DIRECTORY)
     try:
@@ -92,17 +93,17 @@ def _site(wish: Wish, say: Say) -> Iterator[Site]:
             workspace.prepared(tree, workspace.DIRECTORY) as directory,
             contextlib.ExitStack() as stack,
         ):
-            blame = BlameWatch() if wish.blame else None
-            if blame:
-                stack.callback(blame.close)
-                if not blame.works:
-                    say(f"blame is not measured: {blame.note}")
-            yield Site(tools, tree, directory, calibrate(tools.load, directory), blame)
+            watch = BlameWatch() if blame else None
+            if watch:
+                stack.callback(watch.close)
+                if not watch.works:
+                    say(f"blame is not measured: {watch.note}")
+            yield Site(tools, tree, directory, calibrate(tools.load, directory), watch)
     finally:
         workspace.unlock(descriptor, workspace.DIRECTORY)
 
 
-def _measure(wish: Wish, site: Site, block: Block, store: Store) -> list[RunResult]:
+def _measure(wish: Wish, place: Site, block: Block, store: Store) -> list[RunResult]:
     records = None
     if wish.records:
         records = store.folder / "records" / block.cell.name
@@ -110,12 +111,18 @@ def _measure(wish: Wish, site: Site, block: Block, store: Store) -> list[RunResu
         for old in records.glob(f"{block.repetition}-*"):
             old.unlink()
     bench = Bench(
-        plan_of(wish, block), site.tools, site.tree, site.directory, site.calibration, site.blame, records
+        plan_of(wish, block),
+        place.tools,
+        place.tree,
+        place.directory,
+        place.calibration,
+        place.blame,
+        records,
     )
     return [measure_one(bench, arm, block.repetition, lambda: None) for arm in block.arms]
 
 
-def _check_arrivals(block: Block, runs: Sequence[RunResult]) -> None:
+def check_arrivals(block: Block, runs: Sequence[RunResult]) -> None:
     """All arms of a block were asked the same: a difference would be a mistake of the suite."""
     asked = {tuple(tenant.latencies.count + tenant.errors for tenant in run.tenants) for run in runs}
     if len(asked) > 1:

@@ -22,10 +22,14 @@ MISTAKES = {
     "service --seed 1x": "--seed: must be a whole number from 0 to 18446744073709551615, got '1x'",
     "service --helpers -1": "--helpers: must be a whole number from 0 to 1024, got '-1'",
     "service --imbalance 0.5": "--imbalance: must be a number from 1 to 1000, got '0.5'",
-    "service --variant ring": "--variant: must be one of fanout, pipeline, convoy, got 'ring'",
+    "service --variant ring": "--variant: must be one of fanout, pipeline, convoy, pretend, got 'ring'",
     "service --distribution=": "--distribution: must be one of exp, fixed, lognormal, got ''",
     "service --stages 3": "--stages: has no meaning for --variant fanout",
     "service --variant convoy --helpers 0": "--helpers: must be at least 1 for --variant convoy, got '0'",
+    "service --alternate-s 2": "--alternate-s: has no meaning for --variant fanout",
+    "service --variant pretend --helpers 3": (
+        "--helpers: must be even and at least 2 for --variant pretend, got '3'"
+    ),
     "service --background-wakes peer": "--background-wakes: needs --background of at least 1",
     "service --sigma 2": "--sigma: needs --distribution lognormal",
     "service --feeder=1": "--feeder: takes no value",

@@ -25,6 +25,8 @@ SHAPES = [
     ["--variant", "pipeline", "--wake", "eventfd", "--feeder"],
     ["--variant", "convoy", "--helpers", "4"],
     ["--variant", "convoy", "--wake", "eventfd", "--distribution", "fixed"],
+    ["--variant", "pretend", "--helpers", "4", "--helper-us", "300"],
+    ["--variant", "pretend", "--wake", "eventfd", "--alternate-s", "0.2"],
     ["--background", "2", "--background-burst-us", "2000"],
     ["--background", "1", "--background-wakes", "logger"],
     ["--background", "1", "--background-wakes", "peer", "--wake", "eventfd"],
@@ -106,6 +108,28 @@ def test_background_that_begins_later_does_nothing_before(tool: Tool) -> None:
     whole = tool.run(*SHORT, *background)["background"]["bursts"].integer()
     never = tool.run(*SHORT, *background, "--background-from", "5")["background"]
     assert (never["bursts"].integer(), whole > 0) == (0, True)
+
+
+def test_two_actors_share_one_turn_and_wake_each_other(start: Callable[..., Running]) -> None:
+    run = start(*SHORT, "--variant", "pretend", "--helper-us", "100", "--seconds", "500")
+    run.work(0.3)
+    pid, tids = run.ready["pid"].integer(), run.ready["threads"]
+    status = [
+        Path(f"/proc/{pid}/task/{tids[name].integer()}/status").read_text(encoding="ascii")
+        for name in ("actor-0", "actor-1")
+    ]
+    sleeps = [int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in status]
+    assert min(sleeps) > 500
+    threads = run.terminate()["cpu"]["threads"]
+    assert threads["actor-0"].number() == pytest.approx(threads["actor-1"].number(), rel=0.4)
+
+
+def test_actors_that_alternate_compute_half_of_the_time_and_only_then(tool: Tool) -> None:
+    alternating = ("--variant", "pretend", "--alternate-s", "0.5")
+    threads = tool.run(*SHORT, *alternating)["cpu"]["threads"]
+    assert all(0.02 < threads[name].number() < 0.65 for name in ("actor-0", "actor-1"))
+    waiting = tool.run(*SHORT, "--variant", "pretend", "--alternate-s", "60")["cpu"]["threads"]
+    assert all(waiting[name].number() < 0.1 for name in ("actor-0", "actor-1"))
 
 
 def test_threads_bear_the_announced_names(start: Callable[..., Running]) -> None:

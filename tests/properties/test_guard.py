@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasec.guard import Guarded, GuardParameters, GuardState, Verdict
-from dasec.guard.judge import Finding, find
+from dasec.guard.judge import MOST_PAIRS, Evidence, Finding, find
+from dasec.guard.state import Trial
 from dasec.guard.switch import held
+from dasec.guard.trial import is_over, weigh
 from dasec.model import Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
 from dasec.policy import POLICIES, Parameters, policy_named
@@ -82,31 +84,50 @@ def test_whatever_happens_the_guard_decides_twice_alike_and_without_the_policy_a
             assert held(state.prior, later) == ()
 
 
-@given(st.lists(st.integers(1, 10**6), max_size=8), st.lists(st.integers(1, 10**6), max_size=8))
-def test_windows_are_never_harm_both_ways(without: list[int], with_it: list[int]) -> None:
-    both = find(without, with_it, 10), find(with_it, without, 10)
+stretches = st.lists(st.tuples(st.integers(1000, 10**6), st.integers(1000, 10**6)), max_size=12)
+
+
+def evidence(pairs: list[tuple[int, int]]) -> Evidence:
+    """Of one workload that was seen in these pairs of windows."""
+    return weigh(Trial(windows=tuple((("a", one),) for pair in pairs for one in pair))).workloads.get(
+        "a", Evidence()
+    )
+
+
+@given(stretches)
+def test_windows_are_never_harm_both_ways(pairs: list[tuple[int, int]]) -> None:
+    both = [find(evidence(one), 10) for one in (pairs, [(later, earlier) for earlier, later in pairs])]
     assert both.count(Finding.HARM) <= 1
 
 
-@given(st.lists(st.tuples(st.integers(100, 10**6), st.integers(100, 10**6)), min_size=8, max_size=12))
+@given(stretches)
 def test_a_trial_comes_to_an_end(pairs: list[tuple[int, int]]) -> None:
-    assert find([one for one, _ in pairs], [other for _, other in pairs], 10) is not Finding.OPEN
+    if len(pairs) >= MOST_PAIRS:
+        assert find(evidence(pairs), 10) is not Finding.OPEN
 
 
 @pytest.mark.parametrize("spread", [0.2, 0.5, 1.5])
-def test_noise_alone_is_called_harm_in_few_trials_even_under_wild_noise(spread: float) -> None:
+@pytest.mark.parametrize("workloads", [1, 3, 8])
+def test_noise_alone_is_called_harm_in_few_trials_even_under_wild_noise(
+    spread: float, workloads: int
+) -> None:
     chance = random.Random(7)
-    trials, harm = 2000, 0
+    trials = 600
+    of_host = of_workloads = 0
     for _ in range(trials):
-        without: list[int] = []
-        with_it: list[int] = []
-        found = Finding.OPEN
-        while found is Finding.OPEN:
-            without.append(round(2000 * chance.lognormvariate(0, spread)))
-            with_it.append(round(2000 * chance.lognormvariate(0, spread)))
-            found = find(without, with_it, 10)
-        harm += found is Finding.HARM
-    assert harm <= trials * 0.085
+        windows: tuple[tuple[tuple[str, int], ...], ...] = ()
+        weighed = weigh(Trial())
+        while not windows or not is_over(weighed, 10, len(windows) // 2):
+            for _ in range(2):
+                seen = [
+                    (str(name), round(2000 * chance.lognormvariate(0, spread))) for name in range(workloads)
+                ]
+                windows = (*windows, tuple(seen))
+            weighed = weigh(Trial(windows=windows))
+        of_host += find(weighed.host, 10) is Finding.HARM
+        of_workloads += sum(find(each, 10) is Finding.HARM for each in weighed.workloads.values())
+    assert of_host <= trials * 0.05
+    assert of_workloads <= trials * workloads * 0.05
 
 
 @pytest.mark.parametrize("factor", [3, 4])

@@ -83,7 +83,8 @@ class Run:
 
 
 def scores(run: Run) -> list[int]:
-    """Those of the last decision, which must have changed every weight."""
+    """Those of the last decision, which must have changed every weight, as it does where weights only divide
+    a group's own time."""
     return [dict(reason.inputs)["score"] for reason in run.last.reasons]
 
 
@@ -95,11 +96,29 @@ def test_the_first_judgement_is_that_of_the_fourth_period() -> None:
 
 def test_fan_out_outweighs_its_background_seven_to_one_and_the_sum_by_demand_stays() -> None:
     # demand in a period: main 8 ms, helpers 10 each, background 2 × 40; scores 1 1 1 1 0 0
-    # sum by demand 118 × 1024 = k × (7 × 38 + 80), so k = 349.2: background 349, the others 2444
+    # sum by demand 118 × 1024 = k × (7 × 38 + 80), so k = 349.2: background 349, the others 2444.
+    # the critical four got more, 19 ms, than background that waited all the time, so their demand counts
     run = Run()
-    run.live([*FAN_OUT, background(), background()], periods=4)
+    waiting = background(consumed_ms=15, ready_ms=25)
+    run.live([*FAN_OUT, waiting, waiting], periods=4)
     assert scores(run) == [1000, 1000, 1000, 1000, 0, 0]
     assert [run.weight(row) for row in range(6)] == [2444, 2444, 2444, 2444, 349, 349]
+
+
+def test_critical_vcpus_with_less_than_a_fair_turn_are_raised_and_lower_nobody() -> None:
+    # they get 9.5 ms, one that always wants to run 20: what they get they would get at any weight
+    rows = [replace(row, consumed_ms=row.consumed_ms / 2) for row in FAN_OUT]
+    assert Run().live([*rows, background(), background()], periods=4) == [7168] * 4 + [1024] * 2
+
+
+def test_the_nearer_they_come_to_a_fair_turn_the_more_they_count() -> None:
+    lowered = [
+        Run().live([*FAN_OUT, background(consumed_ms=each, ready_ms=40 - each)], periods=4)[4]
+        for each in (22, 20, 19.5, 19)
+    ]
+    assert lowered[0] == 1024
+    assert lowered == sorted(lowered, reverse=True)
+    assert lowered[3] < 349 * 1.1
 
 
 def test_below_a_group_of_the_workloads_own_it_is_twenty_to_one() -> None:
@@ -118,7 +137,7 @@ def test_many_background_vcpus_do_not_move_the_reference() -> None:
     run = Run()
     noisy = [background() for _ in range(9)]
     rows = [*FAN_OUT[:3], short(5, (0, 8), (4, 1)), *noisy, short(0.5, (5, 9))]
-    run.live(rows, periods=4)
+    run.live(rows, periods=4, nested=True)
     # row 4 made one in nine of helper 3's wake-ups
     assert scores(run)[:4] == [1000] * 4
     assert max(scores(run)[4:13]) < 350
@@ -128,7 +147,7 @@ def test_a_server_that_is_fed_from_outside_is_found_by_its_chain() -> None:
     # nobody wakes a sibling. Server: 20 requests of 0.8 ms; chain 1, short 1
     server = short(16, external=20)
     run = Run()
-    run.live([server, background(), background()], periods=4)
+    run.live([server, background(), background()], periods=4, nested=True)
     assert scores(run) == [1000, 0, 0]
 
 
@@ -173,7 +192,7 @@ def test_without_chains_whoever_was_ever_led_counts_by_its_bursts() -> None:
     # external background work of 10 ms: short (2/10)² = .04
     rows = [short(16, external=20), background(external=2)]
     run = Run()
-    run.live([replace(row, chain_ms=None) for row in rows], periods=4)
+    run.live([replace(row, chain_ms=None) for row in rows], periods=4, nested=True)
     assert scores(run) == pytest.approx([1000, 40], abs=2)  # short (2/10)²
 
 
@@ -182,7 +201,7 @@ def test_a_lock_convoy_is_found_with_its_long_holder() -> None:
     workers = [short(6, ((row + 1) % 4, 6), (4, 3), timer=6) for row in range(4)]
     holder = short(12, (0, 1), (1, 1), (2, 1), (3, 1))
     run = Run()
-    run.live([*workers, holder, background()], periods=4)
+    run.live([*workers, holder, background()], periods=4, nested=True)
     assert scores(run) == [1000] * 5 + [0]
 
 
@@ -195,7 +214,7 @@ def test_a_pipeline_has_no_cycle_and_is_found_by_its_chain() -> None:
         short(6, (2, 10)),
     ]
     run = Run()
-    run.live([*stages, background()], periods=4)
+    run.live([*stages, background()], periods=4, nested=True)
     assert scores(run) == [1000] * 4 + [0]
 
 
@@ -205,7 +224,7 @@ def test_background_that_signals_one_way_stays_background(logger_ms: float) -> N
     chatty = background(chain_ms=38)
     logger = replace(short(logger_ms, (4, 20)), wakeups=2 if logger_ms > 1 else 20)
     run = Run()
-    run.live([*FAN_OUT, chatty, logger], periods=4)
+    run.live([*FAN_OUT, chatty, logger], periods=4, nested=True)
     found = scores(run)
     assert found[:4] == [1000] * 4
     assert found[4] == pytest.approx(38, abs=2)  # chain .95 × short (2/10)²
@@ -217,7 +236,7 @@ def test_critical_vcpus_with_long_bursts_beside_short_background_are_found_by_ra
     # helper 6 ms, background 0.5 ms: bursts alone would say the opposite
     rows = [short(4, (1, 4), timer=4), short(24, (0, 4)), *[short(10, timer=20)] * 2]
     run = Run()
-    run.live(rows, periods=4)
+    run.live(rows, periods=4, nested=True)
     assert scores(run) == [1000, 1000, 0, 0]
 
 
@@ -228,7 +247,7 @@ def test_interrupts_that_background_sends_now_and_then_make_it_no_critical_path(
         replace(row, woken_by=[(w, c * 3) if w < 4 else (w, c) for w, c in row.woken_by]) for row in struck
     ]
     run = Run()
-    run.live([*struck, background()], periods=4)
+    run.live([*struck, background()], periods=4, nested=True)
     assert scores(run)[:4] == [1000] * 4
     assert scores(run)[4] < 450
 
@@ -246,7 +265,7 @@ def test_on_request_bursts_alone_decide_where_nobody_counts_wakeups() -> None:
     # 20 of 0.25 ms against 2 of 10 ms
     rows = [Row(5, ready_ms=5, dispatches=20), Row(20, ready_ms=20, dispatches=2)]
     run = Run(GUESS)
-    run.live(rows, periods=4)
+    run.live(rows, periods=4, nested=True)
     assert scores(run) == pytest.approx([1000, 40], abs=2)  # short (2/10)²
 
 
@@ -337,11 +356,14 @@ def test_who_got_more_than_its_due_pays_it_back() -> None:
     rows = [hog, hog, hog, hog, background(), background()]
     run.live(rows)
     assert isinstance(run.state, CriticalState)
-    (owed,) = [owed for name, owed in run.state.owed if name == "w0"]
+    (owed,) = [balance.owed for name, balance in run.state.balances if name == "w0"]
     assert owed > 0
     run.live(rows, periods=60)
     assert isinstance(run.state, CriticalState)
-    assert sum(owed for _, owed in run.state.owed) * 20 < sum(80_000_000 * 1024 for _ in range(4)) * 6
+    assert (
+        sum(balance.owed for _, balance in run.state.balances) * 20
+        < sum(80_000_000 * 1024 for _ in range(4)) * 6
+    )
 
 
 def test_small_differences_are_not_written() -> None:

@@ -125,7 +125,7 @@ static void end_threads(struct service *service)
 int service_main(char **arguments)
 {
 	static const struct variant *const variants[] = {&fanout_variant, &pipeline_variant,
-							 &convoy_variant};
+							 &convoy_variant, &pretend_variant};
 	static struct service service;
 	struct command_line line = service_parse(&service.options, arguments);
 	struct feeder feeder = {0};

@@ -14,7 +14,7 @@ struct service_options {
 	unsigned int variant, wake, distribution, background_wakes;
 	double serial_us, helper_us, tail_us, sigma, imbalance;
 	uint64_t helpers, stages;
-	double hold_us, hold_rate, lock_us;
+	double hold_us, hold_rate, lock_us, alternate_s;
 	uint64_t background;
 	double background_burst_us, background_rate, background_from, logger_us, peer_us;
 	double iterations_per_us;
@@ -34,6 +34,7 @@ struct service {
 	struct fanout *fanout;
 	struct pipeline *pipeline;
 	struct convoy *convoy;
+	struct pretend *pretend;
 	struct background *background;
 };
 
@@ -45,7 +46,7 @@ struct variant {
 	void (*close)(struct service *service);                  /* lets its threads end */
 };
 
-extern const struct variant fanout_variant, pipeline_variant, convoy_variant;
+extern const struct variant fanout_variant, pipeline_variant, convoy_variant, pretend_variant;
 
 /* The stages of a request whose lengths are drawn; further ones are its helpers. */
 enum stage { STAGE_SERIAL, STAGE_TAIL, STAGE_FIRST_HELPER };

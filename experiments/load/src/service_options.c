@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const char *const variant_names[] = {"fanout", "pipeline", "convoy", NULL};
+static const char *const variant_names[] = {"fanout", "pipeline", "convoy", "pretend", NULL};
 static const char *const wakes_names[] = {"none", "logger", "peer", NULL};
 
 static const struct service_options defaults = {
@@ -36,13 +36,14 @@ static void refuse_unused(const struct command_line *line, const struct service_
 		const char *option;
 		unsigned int variants; /* bits */
 	} uses[] = {
-		{"helpers", 1 << VARIANT_FANOUT | 1 << VARIANT_CONVOY},
+		{"helpers", 1 << VARIANT_FANOUT | 1 << VARIANT_CONVOY | 1 << VARIANT_PRETEND},
 		{"tail-us", 1 << VARIANT_FANOUT | 1 << VARIANT_CONVOY},
 		{"stages", 1 << VARIANT_PIPELINE},
 		{"imbalance", 1 << VARIANT_FANOUT | 1 << VARIANT_PIPELINE},
 		{"hold-us", 1 << VARIANT_CONVOY},
 		{"hold-rate", 1 << VARIANT_CONVOY},
 		{"lock-us", 1 << VARIANT_CONVOY},
+		{"alternate-s", 1 << VARIANT_PRETEND},
 	};
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
@@ -51,6 +52,9 @@ static void refuse_unused(const struct command_line *line, const struct service_
 				    variant_names[o->variant]);
 	if (o->variant == VARIANT_CONVOY && !o->helpers)
 		fail_option("helpers", "must be at least 1 for --variant convoy, got '0'");
+	if (o->variant == VARIANT_PRETEND && (!o->helpers || o->helpers % 2))
+		fail_option("helpers", "must be even and at least 2 for --variant pretend, got '%llu'",
+			    (unsigned long long)o->helpers);
 	if (cli_given(line, "sigma") && o->distribution != SHAPE_LOGNORMAL)
 		fail_option("sigma", "needs --distribution lognormal");
 	if (cli_given(line, "background-from") && !o->background)
@@ -63,8 +67,8 @@ struct command_line service_parse(struct service_options *o, char **arguments)
 {
 	struct option_spec specs[] = {
 		RUN_OPTIONS(&o->run),
-		CHOICE("variant", &o->variant, variant_names, "fanout, pipeline or convoy"),
-		COUNT("helpers", &o->helpers, 0, MOST_THREADS, "helper (convoy: worker) threads"),
+		CHOICE("variant", &o->variant, variant_names, "fanout, pipeline, convoy or pretend"),
+		COUNT("helpers", &o->helpers, 0, MOST_THREADS, "helper (convoy: worker, pretend: actor) threads"),
 		COUNT("stages", &o->stages, 1, MOST_THREADS, "pipeline threads behind main"),
 		REAL("serial-us", &o->serial_us, 0.0, LONGEST_US, "mean CPU time in main, before"),
 		REAL("helper-us", &o->helper_us, 0.0, LONGEST_US, "mean CPU time in each helper"),
@@ -78,6 +82,8 @@ struct command_line service_parse(struct service_options *o, char **arguments)
 		REAL("hold-us", &o->hold_us, 0.0, LONGEST_US, "CPU time the holder keeps the lock"),
 		REAL_ABOVE("hold-rate", &o->hold_rate, 0.0, 1e5, "times per second it takes it, Poisson"),
 		REAL("lock-us", &o->lock_us, 0.0, LONGEST_US, "CPU time a worker keeps the lock"),
+		REAL("alternate-s", &o->alternate_s, 0.0, 1e6,
+		     "actors idle and compute for so many seconds in turn, 0: they share a turn"),
 		COUNT("background", &o->background, 0, MOST_THREADS, "background threads"),
 		REAL_ABOVE("background-burst-us", &o->background_burst_us, 0.0, LONGEST_US,
 			   "CPU time of a burst, fixed"),

@@ -4,7 +4,7 @@
 
 #include "service.h"
 
-enum { VARIANT_FANOUT, VARIANT_PIPELINE, VARIANT_CONVOY };
+enum { VARIANT_FANOUT, VARIANT_PIPELINE, VARIANT_CONVOY, VARIANT_PRETEND };
 enum { WAKES_NONE, WAKES_LOGGER, WAKES_PEER };
 
 struct command_line service_parse(struct service_options *options, char **arguments);

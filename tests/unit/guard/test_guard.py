@@ -104,6 +104,15 @@ def test_harm_to_one_of_many_turns_the_policy_off_there_only() -> None:
     assert world.knobs[batch(0)].weight != NEUTRAL
 
 
+def test_harm_that_is_sure_of_no_workload_but_of_the_host_turns_the_policy_off_everywhere() -> None:
+    found = 0
+    for seed in range(10):
+        world = World(lambda _, acted: 3.0 if acted else 1.5, names=tuple("abcdefgh"), noise=0.6, seed=seed)
+        world.run(TWO_SECONDS)
+        found += all(standing.is_neutral for standing in world.standings.values())
+    assert found >= 9
+
+
 def test_harm_to_one_that_goes_on_while_it_is_neutral_turns_the_policy_off_everywhere() -> None:
     world = World(lambda name, acted: 6.0 if acted and name == "b" else 1.5, names=("a", "b", "c", "d"))
     world.run(3 * TWO_SECONDS)

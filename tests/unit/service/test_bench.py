@@ -19,6 +19,7 @@ from dasec.config import check
 from dasec.exits import Refusal
 
 RESULT = Overhead(
+    policy="dasec",
     vcpus=256,
     workloads=16,
     periods=250,
@@ -55,7 +56,7 @@ def test_the_asked_fraction_of_vcpus_has_a_burst_in_a_period(vcpus: int, active:
 
 
 def test_the_configuration_of_the_daemon_is_valid() -> None:
-    config = check(tomllib.loads(configuration([(1,), (2, 3)], own_cgroups=True)), "bench")
+    config = check(tomllib.loads(configuration("critical", [(1,), (2, 3)], own_cgroups=True)), "bench")
     assert [workload.pids for workload in config.workload] == [(1,), (2, 3)]
     assert config.host.own_cgroups
 

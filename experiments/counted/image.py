@@ -1,4 +1,4 @@
-"""The guest's root: busybox, Python, the daemon and its libraries, the load tool; nothing else.
+"""The guest's root: busybox, Python, the daemon and its libraries, the load tool, an experiment's module.
 
 A deterministic guest cannot read files of its host while it runs: when they arrive depends on the
 host. So all is packed into an initramfs, compiled, from what this environment has installed.
@@ -16,17 +16,22 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.vm.boot import EXIT_MARK, pack_initramfs
+from tests.vm.built import HostCannotError
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 ROOTS = ("dasec", "hdrhistogram")
 """The daemon, and what turns the load tool's samples into figures."""
 
-INSIDE = ("inside.py", "cells.py")
+SHARED = ("cpus.py", "inside.py")
 """Of this folder, what runs in the guest."""
+
+TASK = "task"
+"""The word on the kernel's command line that says what to do: one argument for the module."""
 
 NOT_RUN = ("pbr", "setuptools")
 """Asked for by hdrhistogram, for its installation only."""
@@ -37,6 +42,7 @@ UNUSED = (
 )
 """Of the standard library: large, and nothing of ours imports it. A large archive costs at each boot."""
 
+BOOT = REPOSITORY / "tests/vm/boot.py"
 LOAD_SOURCE = REPOSITORY / "experiments/load"
 SITE = "usr/lib/site"
 INIT = f"""#!/bin/busybox sh
@@ -50,7 +56,7 @@ busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox ip link set lo up
 export PATH=/bin HOME=/tmp PYTHONHOME=PREFIX PYTHONPATH=/{SITE} PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
 export DASEC_LOAD=/bin/load
-PYTHON -m experiments.fig13.inside $cell
+PYTHON -m MODULE ${TASK}
 busybox echo "{EXIT_MARK}$?"
 busybox reboot -f
 """
@@ -61,20 +67,43 @@ exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load 
 """The services keep to their own cores from their first instruction on."""
 
 
-def build_id() -> str:
-    """What the archive is made of that is ours: another daemon, load tool or cell is another guest."""
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What runs in the guest: a module of an experiment's folder, what else of that folder it imports, and
+    shared libraries that are loaded by name."""
+
+    folder: Path
+    module: str
+    imports: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As Python takes it."""
+        return ".".join((*self.folder.relative_to(REPOSITORY).parts, self.module))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Its sources, and ours."""
+        own = (self.folder / f"{name}.py" for name in (self.module, *self.imports))
+        return (*own, *(HERE / name for name in SHARED))
+
+
+def build_id(inside: Inside) -> str:
+    """What a guest is made of that is ours: another daemon, load tool or machine is another guest."""
     sources = [path for path in (REPOSITORY / "daemon").rglob("*") if path.suffix in (".py", ".o")]
-    sources += [LOAD_SOURCE / "Makefile", *(LOAD_SOURCE / "src").iterdir(), *(HERE / name for name in INSIDE)]
+    sources += [LOAD_SOURCE / "Makefile", *(LOAD_SOURCE / "src").iterdir()]
+    sources += {*inside.files, *HERE.glob("*.py"), *HERE.glob("*.c"), BOOT}
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(sources):
         digest.update(f"{path.relative_to(REPOSITORY)} {path.stat().st_size} ".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def pack(scratch: Path) -> Path:
-    """The archive of this build, below `scratch`; as it is if it is there: all cells have the same one."""
+def pack(scratch: Path, inside: Inside) -> Path:
+    """The archive of this build, below `scratch`; as it is if it is there: all guests have the same one."""
     tree = scratch / "root"
-    if (archive := scratch / f"guest-{build_id()}.cpio").exists():
+    if (archive := scratch / f"guest-{build_id(inside)}.cpio").exists():
         return archive
     shutil.rmtree(tree, ignore_errors=True)
     python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -83,10 +112,10 @@ def pack(scratch: Path) -> Path:
     shutil.copytree(
         REPOSITORY / "daemon", tree / SITE / "dasec", ignore=shutil.ignore_patterns("__pycache__")
     )
-    package = tree / SITE / HERE.relative_to(REPOSITORY)
-    package.mkdir(parents=True)
-    for name in INSIDE:
-        shutil.copy(HERE / name, package / name)
+    for source in inside.files:
+        target = tree / SITE / source.relative_to(REPOSITORY)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
     _compile(tree)
     _copy_program(tree, python)
     (tree / "bin").mkdir(exist_ok=True)
@@ -97,8 +126,11 @@ def pack(scratch: Path) -> Path:
     shutil.copy(scratch / "load/dasec-load", tree / "bin/dasec-load")
     (tree / "bin/load").write_text(LOAD, encoding="utf-8")
     (tree / "bin/load").chmod(0o755)
+    for library in inside.libraries:
+        _copy_library(tree, library)
     _copy_shared_objects(tree)
     init = INIT.replace("PREFIX", sys.base_prefix).replace("PYTHON ", f"{python.resolve()} ")
+    init = init.replace("MODULE", inside.name)
     packed = pack_initramfs(tree, init).rename(archive)
     shutil.rmtree(tree)
     return packed
@@ -139,9 +171,11 @@ def _closure(names: Iterable[str]) -> set[str]:
 
 
 def _compile(tree: Path) -> None:
-    """Compiled once here, in the place of the source."""
+    """Compiled once here, in the place of the source; where "here" is must not be in it."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    compileall.compile_dir(tree, quiet=2, legacy=True, invalidation_mode=mode, maxlevels=20)
+    compileall.compile_dir(
+        tree, quiet=2, legacy=True, invalidation_mode=mode, maxlevels=20, stripdir=tree, prependdir="/"
+    )
     for source in tree.rglob("*.py"):
         if source.with_suffix(".pyc").exists():
             source.unlink()
@@ -151,6 +185,18 @@ def _copy_program(tree: Path, program: Path) -> None:
     target = tree / program.resolve().relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(program.resolve(), target)
+
+
+def _copy_library(tree: Path, name: str) -> None:
+    """By the name under which programs ask for it, where the dynamic linker looks."""
+    listing = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^\s{re.escape(name)} .*=> (\S+)$", listing, re.MULTILINE)
+    if found is None:
+        raise HostCannotError(f"counted guest: {name}: not found: install what provides it")
+    source = Path(found.group(1))
+    target = tree / source.relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source.resolve(), target)
 
 
 def _copy_shared_objects(tree: Path) -> None:

@@ -1,0 +1,47 @@
+"""Many guests, some at a time, with the time that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from .machine import GuestFailedError, Machine, Run, Task, measure
+
+Keep = Callable[[Task, list[Run]], None]
+"""Takes the runs of a guest that has done everything."""
+
+
+def measure_all(machine: Machine, tasks: Sequence[Task], guests: int, keep: Keep) -> list[str]:
+    """All tasks, `guests` at a time; what failed, in a line each."""
+    failures = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"))
+    with (
+        Progress(
+            *columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=Console()
+        ) as shown,
+        ThreadPoolExecutor(guests) as pool,
+    ):
+        bar = shown.add_task("measuring", total=sum(task.runs for task in tasks))
+        waiting = {pool.submit(measure, machine, task, lambda: shown.advance(bar)): task for task in tasks}
+        try:
+            for done in as_completed(waiting):
+                task = waiting[done]
+                try:
+                    keep(task, done.result())
+                except GuestFailedError as error:
+                    failures.append(str(error))
+                    continue
+                shown.console.print(f"{task.name}: done", highlight=False)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    return failures

@@ -1,0 +1,73 @@
+"""In the guest: the services on their own cores, what measures on the last one, and each run told to the host
+as a line of JSON on the console."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from dasec.demo.results import RunResult
+from dasec.demo.run import Tools
+from dasec.demo.tree import Tree
+from dasec.demo.workspace import prepared
+from dasec.exits import Refusal
+from dasec.linux.cgroupfs import find_hierarchy
+from dasec.load import find_tool
+
+from .cpus import Cpus
+
+RUN = "RUN:"
+SERVICE_CPUS = Path("/run/service-cpus")
+"""A mask: the load tool's wrapper (image.py) starts services there."""
+
+
+class SeatedTree(Tree):
+    """Whoever feeds a service keeps to the core of what measures; the service's own threads stay away."""
+
+    __slots__ = ()
+
+    def place_process(self, pid: int, name: str) -> None:
+        """Into the group, and to where this process is."""
+        super().place_process(pid, name)
+        os.sched_setaffinity(pid, os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where runs happen."""
+
+    tools: Tools
+    tree: Tree
+    directory: Path
+
+
+@contextlib.contextmanager
+def site(cpus: Cpus) -> Iterator[Site]:
+    """This process, and the daemon that it starts, keep to the last core."""
+    SERVICE_CPUS.write_text(f"{(1 << cpus.services) - 1:x}\n", encoding="ascii")
+    os.sched_setaffinity(0, {cpus.measuring})
+    tree = SeatedTree.of(find_hierarchy())
+    with prepared(tree) as directory:
+        yield Site(Tools(find_tool(), memcached=Path("/nonexistent")), tree, directory)
+
+
+def tell(run: RunResult, cpus: Cpus) -> None:
+    """One line, without the histograms: the figures are kept, and the console is slow. Busy are the services'
+    cores, by what the services used: the kernel's own count has the last core in it."""
+    tenants = tuple(replace(one, latencies=replace(one.latencies, hdr="")) for one in run.tenants)
+    busy = sum(tenant.cores for tenant in run.tenants) / cpus.services
+    print(RUN + json.dumps(asdict(replace(run, tenants=tenants, busy=busy, other_cores=0.0))), flush=True)
+
+
+def refusing(main: Callable[[], None]) -> None:
+    """Run it; a refusal is its lines and its status."""
+    try:
+        main()
+    except Refusal as refusal:
+        print(*refusal.lines, sep="\n")
+        sys.exit(refusal.status)

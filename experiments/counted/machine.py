@@ -1,0 +1,129 @@
+"""A QEMU guest whose CPUs have equal and constant speed, and what it says about its runs.
+
+QEMU counts instructions, turns.so makes the turns of its CPUs equal, and the guest's idle loop
+burns its turns: virtual time is a function of what the guest does, however busy the host is.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.vm.boot import EXIT_MARK
+from tests.vm.built import HostCannotError
+from tests.vm.qemu import Qemu, counting_qemu
+
+from .cpus import Cpus
+from .image import TASK, Inside, pack
+from .inside import RUN
+
+HERE = Path(__file__).resolve().parent
+TOOLS = ("busybox", "cpio", "cc", "make", "ldd", "setpriv", "strip")
+TIMEOUT_S = 2 * 3600
+"""A guest takes minutes of one of the host's cores; a busy host gives it a small part of one."""
+
+MEMORY_MIB = 768
+NICE = 10
+KERNEL = (
+    *("console=ttyS0", "quiet", "panic=-1", "norandmaps", "nohpet", "tsc=reliable", "cpu_init_udelay=0"),
+    *("nohz=off", "skew_tick=1", "idle=poll"),
+)
+"""idle=poll with turns.so burns idle turns; ticks come on every CPU and one after another."""
+
+Run = dict[str, object]
+
+
+class GuestFailedError(Exception):
+    """A guest that did not bring all of its runs; the text is its last words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one guest does: its name for people, the word that the module inside is given, how many runs."""
+
+    name: str
+    word: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What every guest is made of."""
+
+    qemu: Qemu
+    kernel: Path
+    archive: Path
+    turns: Path
+    cpus: Cpus
+
+    def command(self, task: Task) -> list[str]:
+        """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it.
+        -seed is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPU is
+        out of the balancing domain, so that what measures does not disturb what is measured."""
+        words = (*KERNEL, f"isolcpus={self.cpus.measuring}", f"{TASK}={task.word}")
+        return [
+            *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
+            *self.qemu.command("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
+            *("-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed", "-seed", "1"),
+            *("-smp", str(self.cpus.total), "-m", str(MEMORY_MIB)),
+            *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
+            *("-kernel", str(self.kernel), "-initrd", str(self.archive), "-append", " ".join(words)),
+        ]
+
+
+def make_machine(scratch: Path, kernel: Callable[[], Path], inside: Inside, cpus: Cpus) -> Machine:
+    """Everything that the guests need, built or found. Raises HostCannotError, QemuMissingError."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise HostCannotError(f"counted guest: {', '.join(missing)}: not found: install what provides it")
+    scratch.mkdir(parents=True, exist_ok=True)
+    return Machine(counting_qemu(), kernel(), pack(scratch, inside), _build_turns(scratch), cpus)
+
+
+def _build_turns(scratch: Path) -> Path:
+    """The library that QEMU is preloaded with."""
+    target = (scratch / "turns.so").resolve()
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(target)]
+    subprocess.run([*command, str(HERE / "turns.c"), "-ldl"], check=True)
+    return target
+
+
+def measure(machine: Machine, task: Task, on_run: Callable[[], None]) -> list[Run]:
+    """All runs of a guest; told of each one. Raises GuestFailedError."""
+    process = subprocess.Popen(
+        machine.command(task),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    alarm = threading.Timer(TIMEOUT_S, process.kill)
+    alarm.start()
+    lines: list[str] = []
+    runs: list[Run] = []
+    try:
+        for line in _lines(process):
+            if line.startswith(RUN):
+                runs.append(json.loads(line.removeprefix(RUN)))
+                on_run()
+            else:
+                lines.append(line)
+    finally:
+        alarm.cancel()
+        process.kill()
+        process.wait()
+    if f"{EXIT_MARK}0" not in lines or len(runs) != task.runs:
+        raise GuestFailedError(f"{task.name}: " + " | ".join(lines[-6:]))
+    return runs
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line.rstrip("\r\n")

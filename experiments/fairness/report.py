@@ -1,0 +1,45 @@
+"""The result as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dasec.demo.statistics import Estimate
+
+from .analysis import ALLOWED, Entitled
+from .scenarios import CONTESTS
+
+HEAD = """| layout | contest | workload | cores without | A/A | critical / none | 2 % |
+|---|---|---|---|---|---|---|
+"""
+
+
+def report(found: Sequence[Entitled], host: Mapping[str, object], plot: str) -> str:
+    """What each workload got, with everything that is needed to judge it."""
+    rows = "".join(_row(one) for one in found)
+    about = "".join(f"- `{name}`: {contest.about}\n" for name, contest in CONTESTS.items())
+    machine = ", ".join(f"{key} {host[key]}" for key in ("kernel", "cpus", "cpu_model"))
+    return (
+        "# Fairness between workloads\n\n"
+        "CPU time under `critical` as ratio to the plain host, geometric mean and 95 % interval. A workload"
+        f" that keeps less than {1 - ALLOWED:.2f} by the whole interval is LOST; A/A is the plain host"
+        " beside itself."
+        f"\n\n{HEAD}{rows}\n![ratios]({plot})\n\n{about}\n{machine}\n"
+    )
+
+
+def _row(one: Entitled) -> str:
+    cells = (
+        one.layout,
+        f"`{one.contest}`",
+        one.workload,
+        f"{one.cores:.3f}",
+        _interval(one.control),
+        _interval(one.policy),
+        str(one.kept),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _interval(of: Estimate) -> str:
+    return f"{of.ratio:.3f} ({of.low:.3f}–{of.high:.3f})"

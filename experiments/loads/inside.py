@@ -1,0 +1,36 @@
+"""In the guest: measures one block as the suite does on a host, but for the guard against its own death.
+
+python -m experiments.loads.inside WORD
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+from dasec.demo.blame import BlameWatch
+from dasec.demo.run import Bench, measure_one
+
+from ..counted.cpus import Cpus
+from ..counted.inside import refusing, site, tell
+from .cells import plan_of
+from .order import Order
+
+
+def main() -> None:
+    """All arms, in this block's order."""
+    order = Order.read(sys.argv[1])
+    wish, block, cpus = order.wish, order.block, Cpus(order.wish.cores)
+    with site(cpus) as here, contextlib.ExitStack() as stack:
+        blame = BlameWatch() if wish.blame else None
+        if blame:
+            stack.callback(blame.close)
+        bench = Bench(
+            plan_of(wish, block), here.tools, here.tree, here.directory, cpus.iterations_per_us, blame
+        )
+        for arm in block.arms:
+            tell(measure_one(bench, arm, block.repetition, lambda: None), cpus)
+
+
+if __name__ == "__main__":
+    refusing(main)

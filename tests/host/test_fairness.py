@@ -1,0 +1,63 @@
+"""On a saturated core the real daemon leaves every workload its CPU time, a faker's neighbour too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.demo.results import RunResult
+from experiments.fairness.command import RUNS
+from experiments.fairness.wish import ARMS, POLICY, Done, read
+
+from .test_loads import check_nothing_is_left
+
+TOLERANCE = 0.1
+"""On one core, where no thread can be on a worse core than another."""
+
+
+@pytest.fixture
+def core() -> Iterator[None]:
+    """The experiment is for as many cores as it may use: one."""
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(mine)})
+    yield
+    os.sched_setaffinity(0, mine)
+
+
+def part(run: RunResult) -> float:
+    """The first workload's part of what both got: what the rest of the machine took does not count."""
+    one, other = run.tenants
+    return one.cores / (one.cores + other.cores)
+
+
+@pytest.mark.host
+@pytest.mark.timing
+@pytest.mark.usefixtures("core")
+def test_neither_an_honest_service_nor_a_faker_changes_what_its_neighbour_gets(
+    repository: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, str(repository / "experiments" / "fairness" / "run.py")]
+    command += ["--contests", "fanout,faker-lends", "--layouts", "flat", "--repetitions", "1"]
+    done = subprocess.run(
+        [*command, "--seconds", "3", "--out", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "| flat | `fanout` | batch |" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    found = read(tmp_path / RUNS)
+    assert {one.block.contest for one in found} == {"fanout", "faker-lends"}
+    for one in found:
+        check(one)
+    check_nothing_is_left()
+
+
+def check(done: Done) -> None:
+    """Against the mean of both runs without the policy."""
+    parts = {arm: part(done.of(arm)) for arm in ARMS}
+    base = sum(parts[arm] for arm in ARMS if arm != POLICY) / 2
+    assert done.of(POLICY).decided.get("applied", 0) > 0, "the policy did nothing"
+    assert parts[POLICY] == pytest.approx(base, rel=TOLERANCE), (done.block.contest, parts)

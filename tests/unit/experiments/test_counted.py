@@ -1,0 +1,52 @@
+"""The instruction-counted guest, without starting one: its CPUs, its command line, its archive's sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.counted.cpus import MIPS_OF_ALL, Cpus
+from experiments.counted.image import REPOSITORY, Inside, build_id
+from experiments.counted.machine import Machine, Task
+from experiments.fig13.run import INSIDE as FIG13
+from experiments.loads.counted import INSIDE as LOADS
+from tests.vm.qemu import Qemu
+
+
+@pytest.mark.parametrize("services", [1, 2, 4])
+def test_services_have_the_first_cpus_and_equal_parts_of_the_speed(services: int) -> None:
+    cpus = Cpus(services)
+    assert (cpus.total, cpus.measuring) == (services + 1, services)
+    assert cpus.mips_each * cpus.total == pytest.approx(MIPS_OF_ALL)
+
+
+def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apart() -> None:
+    machine = Machine(Qemu(Path("/qemu")), Path("/kernel"), Path("/archive"), Path("/turns.so"), Cpus(2))
+    command = machine.command(Task("a guest", "abc=", 4))
+    assert "LD_PRELOAD=/turns.so" in command[: command.index("/qemu")]
+    options = dict(zip(command, command[1:], strict=False))
+    assert (options["-smp"], options["-icount"]) == ("3", "shift=0,sleep=off")
+    assert {"idle=poll", "isolcpus=2", "task=abc="} <= set(options["-append"].split())
+
+
+@pytest.mark.parametrize("inside", [FIG13, LOADS], ids=lambda inside: str(inside.name))
+def test_everything_that_runs_inside_is_there(inside: Inside) -> None:
+    assert all(file.is_file() for file in inside.files)
+    assert inside.name.startswith("experiments.")
+
+
+@pytest.mark.parametrize("inside", [FIG13, LOADS], ids=lambda inside: str(inside.name))
+def test_what_runs_inside_brings_every_module_of_the_experiments_that_it_imports(inside: Inside) -> None:
+    for file in inside.files:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.startswith("from ."):
+                module = line.split()[1]
+                up = len(module) - len(module.lstrip("."))
+                imported = file.parents[up - 1].joinpath(*module.strip(".").split(".")).with_suffix(".py")
+                assert imported in inside.files, f"{file.name}: {line}"
+
+
+def test_another_module_inside_is_another_build() -> None:
+    assert build_id(FIG13) != build_id(LOADS)
+    assert build_id(FIG13) == build_id(Inside(REPOSITORY / "experiments/fig13", "inside", ("cells",)))

@@ -1,0 +1,125 @@
+"""The suite in counted guests and its variants of `critical`, without a guest."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dasec.config import check
+from dasec.demo.arms import arms_for
+from dasec.demo.controller import Managed, configuration
+from dasec.exits import Refusal
+from experiments.loads.analysis import Summary, summarise
+from experiments.loads.cells import Wish, blocks_of, cells_of, plan_of
+from experiments.loads.choice import variants_in
+from experiments.loads.counted import DEFAULTS, command, task_for
+from experiments.loads.order import Order
+from experiments.loads.sensitivity import draw_sensitivity, sensitivity, values_of
+from experiments.loads.store import Done
+from experiments.loads.variants import Variant, variant_of
+
+from .test_results import WISH, run
+
+COMMAND_LINE_SIZE = 2048
+"""Of the x86 kernel; the fixed words of counted/machine.py take 200 of it."""
+
+SWEPT = ("weight_ratio=3,20", "decay_percent=60,85,95", "burst_us=500,2000,8000", "deadband_percent=4,20,25")
+VARIANTS = tuple(variant for text in SWEPT for variant in variants_in(text))
+ANY = Managed("any", 1024, (1,))
+WIDE: Wish = replace(WISH, arms=arms_for(["critical", "oracle", *(variant.arm for variant in VARIANTS)]))
+
+
+def test_a_guest_is_told_its_block_in_one_short_word() -> None:
+    for block in blocks_of(WIDE, cells_of(WIDE).possible):
+        task = task_for(WIDE, block)
+        assert len(task.word) < COMMAND_LINE_SIZE - 200
+        assert not set(task.word) & set(" \"'\\")
+        order = Order.read(task.word)
+        assert (order.wish, order.block, task.runs) == (WIDE, block, len(WIDE.arms))
+        assert plan_of(order.wish, order.block) == plan_of(WIDE, block)
+
+
+def test_every_guest_has_a_task_of_its_own() -> None:
+    blocks = tuple(blocks_of(WISH, cells_of(WISH).possible))
+    assert len({task_for(WISH, block) for block in blocks}) == len(blocks)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant.arm))
+def test_a_variant_is_found_in_its_arm_and_changes_one_constant(variant: Variant) -> None:
+    assert variant_of(variant.arm) == variant
+    usual, varied = (
+        check(tomllib.loads(configuration("critical", [ANY], text)), "test").critical.model_dump()
+        for text in ('policy = "critical"', variant.settings)
+    )
+    differ = {name for name in usual if usual[name] != varied[name]}
+    assert differ <= {variant.constant}
+    assert str(varied[variant.constant]) == variant.value
+
+
+@pytest.mark.parametrize("arm", ["none", "critical", "oracle", "critical+guard"])
+def test_other_arms_are_no_variants(arm: str) -> None:
+    assert variant_of(arm) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["weight_ratio=1", "weight_ratio", "wait_ratio=3", "burst_us=", "burst_us=1.5"]
+)
+def test_a_constant_that_the_daemon_would_refuse_is_refused_before_the_first_run(text: str) -> None:
+    with pytest.raises(Refusal, match="--set"):
+        variants_in(text)
+
+
+def test_the_daemon_is_told_the_constant_of_its_arm_alone() -> None:
+    block = next(blocks_of(WIDE, cells_of(WIDE).possible))
+    settings = plan_of(WIDE, block).settings
+    assert set(settings) == {"oracle", *(variant.arm for variant in VARIANTS)}
+    assert "weight_ratio = 3\n" in settings["critical:weight_ratio=3"]
+
+
+def summaries() -> tuple[Summary, ...]:
+    """Of every arm the same latency, of weight_ratio=3 half of it."""
+    cells = cells_of(WIDE).possible
+    done = [
+        Done(
+            block.cell.name,
+            block.repetition,
+            tuple(
+                run(arm, block.repetition, block.cell, 0.5 if arm == "critical:weight_ratio=3" else 1.0)
+                for arm in block.arms
+            ),
+        )
+        for block in blocks_of(WIDE, cells)
+    ]
+    return tuple(one for cell in cells if (one := summarise(cell, done, WIDE.arms)))
+
+
+def test_sensitivity_has_a_table_for_each_constant_with_its_values_in_order() -> None:
+    assert values_of(WIDE)["burst_us"] == ("500", "2000", "8000")
+    lines = list(sensitivity(WIDE, summaries()))
+    assert [line for line in lines if line.startswith("###")] == [f"### {name}" for name in values_of(WIDE)]
+    assert lines[2] == "| cell | 3 | 20 | usual |"
+    assert lines[4].endswith("| 0.500 / 0.500 | 1.000 / 1.000 | 1.000 / 1.000 |")
+
+
+def test_sensitivity_is_drawn_where_a_constant_was_varied_only(tmp_path: Path) -> None:
+    assert draw_sensitivity(WISH, (), tmp_path) == ()
+    (name,) = draw_sensitivity(WIDE, summaries(), tmp_path)
+    assert (tmp_path / name).stat().st_size > 10_000
+
+
+def said(*arguments: str) -> str:
+    return CliRunner().invoke(command, [*arguments, "--dry-run"], catch_exceptions=False).output
+
+
+def test_the_usual_choice_is_twenty_guests_of_four_runs(tmp_path: Path) -> None:
+    assert "20 guests, 0 of them done before; 4 runs in each" in said("--out", str(tmp_path))
+    assert str(DEFAULTS["repetitions"]) == "4"
+
+
+def test_a_load_that_needs_more_than_the_guest_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="memcached: is not in the guest"):
+        said("--out", str(tmp_path), "--loads", "memcached")
