@@ -150,6 +150,38 @@ def replay(file: Path) -> None:
     click.echo(f"{file}: {verdict.periods} periods, {verdict.changes} changes: every decision identical")
 
 
+connect_option = click.option(
+    "--connect", "uri", default="qemu:///system", show_default=True, help="libvirt's URI."
+)
+
+
+@commands.group()
+def vm() -> None:
+    """Let libvirt domains opt in and out by their own metadata."""
+
+
+@vm.command()
+@click.argument("name")
+@click.option("--share", type=click.IntRange(2, 262144), help="Its share; default: what the host gives it.")
+@connect_option
+def enable(name: str, share: int | None, uri: str) -> None:
+    """Let a domain opt in, now and after its next start."""
+    from .vm import enable as opt_in
+    from .workloads.metadata import Consent
+
+    click.echo(opt_in(uri, name, Consent(share)))
+
+
+@vm.command()
+@click.argument("name")
+@connect_option
+def disable(name: str, uri: str) -> None:
+    """Let a domain opt out; its knobs are put back at the daemon's next look."""
+    from .vm import disable as opt_out
+
+    click.echo(opt_out(uri, name))
+
+
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 """Settings of a command whose arguments belong to another module's command."""
 

@@ -248,7 +248,15 @@ class WorkloadSection(Section):
         default=None, description='a path from the hierarchy\'s root such as "/machine.slice/vm1.scope"'
     )
     match: MatchSection | None = Field(default=None, description='a table such as { comm = "memcached" }')
-    libvirt: str | None = Field(default=None, description="the name of a libvirt domain")
+    libvirt: str | None = Field(
+        default=None, min_length=1, description='a libvirt domain\'s name, or a pattern such as "web-*"'
+    )
+
+
+class LibvirtSection(Section):
+    """What domains may say themselves (docs/libvirt.md)."""
+
+    metadata: bool = Field(default=False, description="true or false")
 
 
 class Config(Section):
@@ -265,8 +273,9 @@ class Config(Section):
     guard: GuardSection = GuardSection()
     oracle: OracleSection = OracleSection()
     record: RecordSection = RecordSection()
+    libvirt: LibvirtSection = LibvirtSection()
     workload: tuple[WorkloadSection, ...] = Field(
-        min_length=1, description="at least one [[workload]] with a name and a selector"
+        default=(), description="at least one [[workload]] with a name and a selector"
     )
 
     def parameters(self) -> Parameters:
@@ -296,7 +305,7 @@ def load(path: Path) -> Config:
 
 def check(raw: Mapping[str, object], source: str) -> Config:
     """The configuration that `raw` gives, or every reason why it gives none."""
-    complaints = list(_selector_complaints(raw.get("workload")))
+    complaints = [*_nobody(raw), *_selector_complaints(raw.get("workload"))]
     try:
         # By way of JSON, where an array may be a tuple although 1 is no true and "1" no 1.
         config = Config.model_validate_json(to_json(raw, inf_nan_mode="constants"))
@@ -305,6 +314,15 @@ def check(raw: Mapping[str, object], source: str) -> Config:
     if complaints:
         raise ConfigError([f"{source}: {complaint}" for complaint in complaints])
     return config
+
+
+def _nobody(raw: Mapping[str, object]) -> Iterator[Complaint]:
+    """There must be somebody to manage: a workload, or domains that opt in by themselves."""
+    libvirt = raw.get("libvirt")
+    by_metadata = isinstance(libvirt, Mapping) and libvirt.get("metadata") is True
+    if raw.get("workload", []) == [] and not by_metadata:
+        mend = "give at least one [[workload]] with a name and a selector, or `metadata = true` in [libvirt]"
+        yield Complaint("workload", "is missing", mend)
 
 
 def _selector_complaints(workloads: object) -> Iterator[Complaint]:
@@ -317,12 +335,9 @@ def _selector_complaints(workloads: object) -> Iterator[Complaint]:
         where = path_of(("workload", index))
         given = [selector for selector in SELECTORS if selector in table]
         if not given:
-            yield Complaint(where, "selects nothing", "give one of `pids`, `cgroup` or `match`")
+            yield Complaint(where, "selects nothing", "give one of `pids`, `cgroup`, `match` or `libvirt`")
         elif len(given) > 1:
             yield Complaint(where, f"has {len(given)} selectors: {', '.join(given)}", "keep one of them")
-        if "libvirt" in given:
-            mend = "select the domain's processes by `pids`, `cgroup` or `match`"
-            yield Complaint(f"{where}.libvirt", "this build has no libvirt discovery yet", mend)
         if names[str(table.get("name"))] > 1:
             yield Complaint(
                 f"{where}.name", f"{table['name']!r} is taken more than once", "give another name"

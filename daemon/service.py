@@ -33,6 +33,7 @@ from .safety.journal import Journal
 from .safety.keeper import Keeper
 from .safety.restore import put_all_back
 from .status import StatusFile, Subject
+from .workloads.discovered import Discovery, Together
 from .workloads.static import Selector, StaticWorkloads
 
 _NO_PATCH = (
@@ -78,13 +79,14 @@ def serve(order: Order) -> None:
         statuses = list(_status(order, stage, announcer))
         for status in statuses:
             stack.callback(status.remove)
-        workloads = StaticWorkloads([selector(one) for one in order.config.workload])
+        workloads = discovery(order.config)
         stack.callback(workloads.close)
 
         def roster() -> Sequence[RosterEntry]:
             found = workloads.discover(time.monotonic_ns())
             for notice in found.notices:
                 announcer.note(notice)
+            announcer.state("discovery", found.trouble, "libvirt: its domains can be seen again")
             return found.roster
 
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
@@ -164,6 +166,24 @@ def _edges(order: Order) -> WakeEdges | None:
     """What the policy wants counted of who wakes whom; nothing for one that does not ask."""
     level = EDGES.get(order.config.policy, Level.NONE)
     return None if level is Level.NONE else open_edges(level)
+
+
+def discovery(settings: Config) -> Discovery:
+    """Everything that finds the configured workloads; libvirt's part only where it is asked for."""
+    static = StaticWorkloads([selector(one) for one in settings.workload if one.libvirt is None])
+    domains = [one for one in settings.workload if one.libvirt is not None]
+    if not domains and not settings.libvirt.metadata:
+        return static
+    from .workloads.libvirt import LibvirtWorkloads, Rule
+
+    return Together(
+        static,
+        LibvirtWorkloads(
+            [Rule(one.name, one.libvirt or "", one.share) for one in domains],
+            by_metadata=settings.libvirt.metadata,
+            taken=frozenset(one.name for one in settings.workload if one.libvirt is None),
+        ),
+    )
 
 
 def selector(workload: WorkloadSection) -> Selector:

@@ -1,4 +1,4 @@
-"""What the markers `host`, `vm` and `slow` mean, and the command line of the test run.
+"""What the markers `host`, `vm`, `libvirt` and `slow` mean, and the command line of the test run.
 
 A test that cannot run here is skipped with the reason, so that anybody can run the suite.
 Under DASEC_CI=1 nothing is missing by intention: there the same test fails with the reason.
@@ -6,12 +6,14 @@ Under DASEC_CI=1 nothing is missing by intention: there the same test fails with
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.host import libvirtd
 from tests.vm import counted, guest
 
 # Without a clock: the machine may be busy with something else.
@@ -47,7 +49,25 @@ def why_not_vm() -> str | None:
     return f"needs {', '.join(missing)}" if missing else None
 
 
-WHY_NOT = {"host": why_not_host, "vm": why_not_vm}
+def why_not_libvirt() -> str | None:
+    """Why libvirt's Python binding cannot be used, or None."""
+    if importlib.util.find_spec("libvirt") is None:
+        return "needs libvirt-python (tools/setup libvirt)"
+    return None
+
+
+def why_not_libvirtd() -> str | None:
+    """Why no libvirtd can be started, or None."""
+    missing = libvirtd.missing_tools()
+    return f"needs {', '.join(missing)}" if missing else None
+
+
+WHY_NOT = {
+    "host": why_not_host,
+    "vm": why_not_vm,
+    "libvirt": why_not_libvirt,
+    "libvirtd": why_not_libvirtd,
+}
 
 
 def refuse(reason: str) -> None:

@@ -7,7 +7,7 @@ can write knobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from ..model import (
     VcpuId,
     Workload,
 )
-from .host import Capabilities, Restored, RosterEntry
+from .host import Capabilities, Restored, RosterEntry, Terms
 
 DEFAULT_SLICE_NS = 1_400_000
 """The mainline default on small machines (docs/measurements.md)."""
@@ -105,6 +105,7 @@ class FakeHost:
         self._held: dict[tuple[VcpuId, Knob], _Held] = {}
         self._yielded: set[tuple[VcpuId, Knob]] = set()
         self._managed: set[VcpuId] = set()
+        self._terms: dict[VcpuId, Terms | None] = {}
         self.writes: list[Change] = []
         """Every write that reached the fake kernel."""
 
@@ -179,8 +180,7 @@ class FakeHost:
         workloads: list[Workload] = []
         seen: list[FakeThread] = []
         for entry in roster:
-            there = [self._threads[one] for one in entry.threads if one in self._threads and one not in taken]
-            mine = [thread for thread in there if thread.policy == "fair"]
+            mine = list(self._present(entry, taken))
             taken.update((one.pid, one.tid) for one in mine)
             seen += mine
             vcpus = tuple(Vcpu(one.id, one.name, self._allowed(one)) for one in mine)
@@ -249,10 +249,22 @@ class FakeHost:
                 del self._held[vcpu, knob]
                 self._yielded.add((vcpu, knob))
 
+    def _present(self, entry: RosterEntry, taken: Collection[Numbers]) -> Iterator[FakeThread]:
+        """Those of a workload's threads that are there, are who they should be, and may be touched."""
+        for numbers, terms in entry.terms_of():
+            thread = self._threads.get(numbers)
+            if thread is None or numbers in taken or thread.policy != "fair":
+                continue
+            if terms is None or terms.start_ticks == thread.id.start_ticks:
+                self._terms[thread.id] = terms
+                yield thread
+
     def _allowed(self, thread: FakeThread) -> frozenset[Core]:
         held = self._held.get((thread.id, Knob.AFFINITY))
         mask = held.prior if held else thread.knobs.affinity
-        return mask if isinstance(mask, frozenset) else frozenset()
+        terms = self._terms.get(thread.id)
+        allowed = mask if isinstance(mask, frozenset) else frozenset()
+        return allowed if terms is None or terms.cores is None else allowed & terms.cores
 
     def _shown(self, thread: FakeThread) -> Knobs:
         can = self._capabilities

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple, Protocol
 
-from ..model import Change, Result, Snapshot
+from ..model import Change, Core, Result, Snapshot
+
+
+class Terms(NamedTuple):
+    """What is known of a thread that somebody else made and keeps, libvirt for one: which thread it has to
+    be, and the cores that he lets it use (None: any). Its groups are his: it never gets one of ours."""
+
+    start_ticks: int
+    cores: frozenset[Core] | None
 
 
 class RosterEntry(NamedTuple):
     """One workload as discovery sees it: its name, its share if one was configured, and its
-    threads as (pid, tid) pairs. The host turns it into a Workload of identified vCPUs."""
+    threads as (pid, tid) pairs. The host turns it into a Workload of identified vCPUs.
+
+    `terms`: one for each thread, in order, or none at all. `home`: the group around the whole workload, where
+    discovery knows it better than the threads show (a single vCPU sits in a group of its own).
+    """
 
     name: str
     share: int | None
     threads: tuple[tuple[int, int], ...]
+    terms: tuple[Terms, ...] = ()
+    home: str | None = None
+
+    def terms_of(self) -> Iterator[tuple[tuple[int, int], Terms | None]]:
+        """Each thread with its terms."""
+        return zip(self.threads, self.terms or repeat(None, len(self.threads)), strict=True)
 
 
 class Finding(NamedTuple):

@@ -9,14 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..hosts.host import RosterEntry
 from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing, ThreadGone
-
-SCAN_NS = 1_000_000_000
-"""Scans of /proc and of cgroup trees are made at most once a second."""
+from .discovered import SCAN_NS, Discovered, Notices
 
 NAMES_REFRESHED_IN = 8
 """Scans in which every known process's name is read again (it may have called execve since); new
@@ -40,13 +37,6 @@ class Selector:
             raise ValueError(f"workload {self.name}: name exactly one of pids, cgroup, comm")
 
 
-class Discovered(NamedTuple):
-    """Who belongs to which workload now, and what an operator should hear (each notice once)."""
-
-    roster: tuple[RosterEntry, ...]
-    notices: tuple[str, ...]
-
-
 class StaticWorkloads:
     """Follows the selectors. While nothing changes it returns the same roster object."""
 
@@ -60,7 +50,7 @@ class StaticWorkloads:
         self._names: dict[int, str | None] = {}
         self._scans = 0
         self._scanned_ns: int | None = None
-        self._said: set[str] = set()
+        self._notices = Notices()
         self._roster: tuple[RosterEntry, ...] = ()
 
     def discover(self, clock_ns: int) -> Discovered:
@@ -78,7 +68,7 @@ class StaticWorkloads:
         entries = tuple(self._entries(notices))
         if entries != self._roster:
             self._roster = entries
-        return Discovered(self._roster, tuple(self._new(notices)))
+        return Discovered(self._roster, self._notices.fresh(notices))
 
     def close(self) -> None:
         """Let all descriptors go."""
@@ -180,12 +170,6 @@ class StaticWorkloads:
             if pid in self._processes
             for tid in self._processes[pid].threads
         )
-
-    def _new(self, notices: Sequence[str]) -> Iterator[str]:
-        """Notices that were not given yet; one that has ceased to hold may be given again later."""
-        fresh = [notice for notice in dict.fromkeys(notices) if notice not in self._said]
-        self._said = set(notices)
-        yield from fresh
 
 
 class _Process:

@@ -29,7 +29,10 @@ FILE_CAP = 400
 FILE_MEDIAN = 150
 FUNCTION_CAP = 50
 
-HEAVY = {"click", "hdrh", "hypothesis", "matplotlib", "numpy", "pydantic", "pydantic_core", "rich", "scipy"}
+HEAVY = {
+    *("click", "hdrh", "hypothesis", "libvirt", "matplotlib"),
+    *("numpy", "pydantic", "pydantic_core", "rich", "scipy"),
+}
 KEEPER_NEEDS = {
     *("dasec.safety", "dasec.linux", "dasec.model", "dasec.cpulist"),
     *("dasec.hosts", "dasec.hosts.host"),

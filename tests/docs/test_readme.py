@@ -64,7 +64,7 @@ def test_every_make_command_in_the_docs_has_its_target(line: str) -> None:
 def test_every_dasec_command_in_the_docs_exists_with_its_options(line: str) -> None:
     words = shlex.split(line)[1:]
     options = [word for word in words if word.startswith("--")]
-    subcommand = words[: 2 if words[0] == "bench" else 1]
+    subcommand = words[: 2 if words[0] in ("bench", "vm") else 1]
     described = help_of(subcommand)
     assert [option for option in options if option not in described] == []
 
@@ -94,7 +94,7 @@ def test_make_help_describes_every_target() -> None:
 
 def test_the_configuration_in_the_readme_is_valid() -> None:
     (example,) = [block.text for block in blocks(README) if block.language == "toml"]
-    assert len(check(tomllib.loads(example), "README.md").workload) == 3
+    assert len(check(tomllib.loads(example), "README.md").workload) == 4
 
 
 def test_the_policy_of_the_walk_through_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,8 +203,8 @@ def _knob_refusal(change: Change, thread: ManagedThread) -> Verdict | None:
 
 def _same_mask_as_decided_on(thread: ManagedThread, found: NativeValue) -> None:
     """A mask that somebody set since we last looked is his: the policy has to decide anew, within it."""
-    if isinstance(found, tuple) and thread.vcpu.allowed != frozenset(found):
-        thread.allow(frozenset(map(Core, found)))
+    if isinstance(found, tuple) and thread.vcpu.allowed != thread.within(map(Core, found)):
+        thread.allow(thread.within(map(Core, found)))
         raise OSError(errno.EBUSY, f"somebody else set its mask to {','.join(map(str, found))}")
 
 

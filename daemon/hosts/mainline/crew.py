@@ -8,7 +8,7 @@ from ...linux import affinity
 from ...linux.errors import ThreadGone
 from ...linux.knob import NativeKnob
 from ...model import Core, Knobs, Vcpu, VcpuId, Workload
-from ..host import RosterEntry
+from ..host import RosterEntry, Terms
 from . import shares
 from .adopt import alone
 from .fittings import Adopts
@@ -55,10 +55,16 @@ class Crew:
         self.let_go([one for numbers, one in self._threads.items() if numbers not in wanted])
         for numbers in [numbers for numbers in self.skipped if numbers not in wanted]:
             del self.skipped[numbers]
+        named: set[Numbers] = set()
         for entry in self._roster:
-            for numbers in entry.threads:
+            for numbers, terms in entry.terms_of():
+                if numbers in named:
+                    continue
+                named.add(numbers)
                 if numbers not in self._threads:
-                    self._adopt(numbers, entry.name)
+                    self._adopt(numbers, entry.name, terms)
+                elif terms != self._threads[numbers].terms:
+                    self._agree(numbers, entry.name, terms)
 
     def let_go(self, threads: Sequence[ManagedThread]) -> None:
         """Put their knobs back, and manage them no longer."""
@@ -94,7 +100,7 @@ class Crew:
         """Has a mask that we do not hold changed, or the thread's group? True: the workloads differ now."""
         changed = False
         if NativeKnob.AFFINITY not in thread.held:
-            allowed = frozenset(Core(cpu) for cpu in affinity.get(thread.id.tid))
+            allowed = thread.within(map(Core, affinity.get(thread.id.tid)))
             if allowed != thread.vcpu.allowed:
                 thread.allow(allowed)
                 changed = True
@@ -121,7 +127,7 @@ class Crew:
         who = f"{thread.vcpu.name!r} (thread {thread.id.tid})"
         self._notices.append(f"{who} is not alone in {group} any more: its weight is left alone")
 
-    def _adopt(self, numbers: Numbers, workload: str) -> None:
+    def _adopt(self, numbers: Numbers, workload: str, terms: Terms | None) -> None:
         try:
             found = self._adoption.adopt(*numbers)
         except ThreadGone:
@@ -129,6 +135,11 @@ class Crew:
         if isinstance(found, str):
             self._skip(numbers, workload, found)
             return
+        if terms is not None:
+            if found.id.start_ticks != terms.start_ticks:
+                found.kept.close()  # it has the number of the thread that discovery saw, which has ended
+                return
+            found.agree(terms, found.vcpu.allowed)
         self.skipped.pop(numbers, None)
         self._threads[numbers] = found
         self.by_id[found.id] = found
@@ -136,6 +147,22 @@ class Crew:
         for other in self._threads.values():
             if other is not found and other.weight is not None and other.weight.group == found.group:
                 self._check_group(other)
+
+    def _agree(self, numbers: Numbers, workload: str, terms: Terms | None) -> None:
+        """The terms of a managed thread are others now. A mask of ours that they forbid goes."""
+        thread = self._threads[numbers]
+        if terms is None or terms.start_ticks != thread.id.start_ticks:
+            self.let_go((thread,))
+            self._adopt(numbers, workload, terms)
+            return
+        held = thread.held.get(NativeKnob.AFFINITY)
+        if held is not None and terms.cores is not None and not thread.keeps(terms.cores):
+            self._put_back.restore_one(thread, held)
+        try:
+            present = frozenset(map(Core, affinity.get(thread.id.tid)))
+        except ProcessLookupError:
+            return  # the next sample loses it
+        thread.agree(terms, None if NativeKnob.AFFINITY in thread.held else present)
 
     def _skip(self, numbers: Numbers, name: str, reason: str) -> None:
         if self.skipped.get(numbers) != reason:
@@ -160,8 +187,12 @@ class Crew:
             threads = [self._threads[numbers] for numbers in members]
             crews.append((entry, threads))
         hierarchy = self._adoption.hierarchy
-        homes = [shares.home_of(hierarchy, (thread.group for thread in threads)) for _, threads in crews]
+        homes = [
+            entry.home or shares.home_of(hierarchy, (thread.group for thread in threads))
+            for entry, threads in crews
+        ]
         for (entry, threads), home, nested in zip(crews, homes, shares.nested(homes), strict=True):
-            place = shares.standing(hierarchy, home, len(threads), entry.share)
+            inner = [thread.group for thread in threads] if entry.home else ()
+            place = shares.standing(hierarchy, home, len(threads), entry.share, inner)
             vcpus: tuple[Vcpu, ...] = tuple(thread.vcpu for thread in threads)
             yield Workload(entry.name, place.share, vcpus, place.quota_cores, nested)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...linux import cgroupfs
@@ -37,12 +37,22 @@ def home_of(hierarchy: Hierarchy | None, groups: Iterable[str]) -> str | None:
     return None if hierarchy is None or group in ("/", hierarchy.root) else group
 
 
-def standing(hierarchy: Hierarchy | None, home: str | None, threads: int, share: int | None) -> Standing:
+def standing(
+    hierarchy: Hierarchy | None, home: str | None, threads: int, share: int | None, inner: Sequence[str] = ()
+) -> Standing:
     """A workload whose threads have a group for themselves has that group's weight and quota;
-    in the top group each thread competes for itself, so the workload has as many shares as threads."""
+    in the top group each thread competes for itself, so the workload has as many shares as threads.
+
+    `inner`: a group below for each thread, which may have a quota of its own (libvirt's `vcpu_quota`).
+    """
     if hierarchy is None or home is None:
         return Standing(share or NEUTRAL_WEIGHT * max(1, threads), None)
-    return Standing(share or _weight(hierarchy, home), cgroupfs.quota_cores(hierarchy, home))
+    quota = cgroupfs.quota_cores(hierarchy, home)
+    limits = [cgroupfs.quota_cores(hierarchy, group) for group in inner]
+    own = [limit for limit in limits if limit is not None]
+    if own and len(own) == len(limits):
+        quota = sum(own) if quota is None else min(quota, sum(own))
+    return Standing(share or _weight(hierarchy, home), quota)
 
 
 def nested(homes: list[str | None]) -> list[bool]:

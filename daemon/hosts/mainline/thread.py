@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from ...linux import affinity, dasecfile, schedattr
 from ...linux.knob import KnobRef, NativeKnob, NativeValue
 from ...linux.procfs import KeptThread
 from ...model import Core, Knob, Knobs, KnobValue, Vcpu, VcpuId
+from ..host import Terms
 from . import units
 
 
@@ -59,6 +60,7 @@ class ManagedThread:
 
     `written`: since the last look we wrote a knob that BPF sees in the thread, so that a difference is
     likely our own (batch.py).
+    `terms`: what whoever made it asks of us.
     `defaults` is there with our kernel patch: what its knobs come to while nobody has set them.
     """
 
@@ -75,6 +77,7 @@ class ManagedThread:
     granularity_held: bytes | None = None
     thread_weight_held: bytes | None = None
     defaults: Mapping[NativeKnob, int] = field(default_factory=dict)
+    terms: Terms | None = None
     held: dict[NativeKnob, Held] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 
@@ -125,6 +128,29 @@ class ManagedThread:
             self.granularity_held = None
         elif kind is NativeKnob.THREAD_WEIGHT:
             self.thread_weight_held = None
+
+    def agree(self, terms: Terms, mask: frozenset[Core] | None) -> None:
+        """These are its terms from now on, and `mask` is its mask (None: ours, and within the terms)."""
+        self.terms = terms
+        if self.weight is not None and self.weight.origin is not None:
+            self.show(self.weight.kind, None)
+            self.weight = None
+        if mask is None:
+            self.vcpu = self.vcpu._replace(allowed=self.within(self.vcpu.allowed))
+            return
+        self.allow(self.within(mask))
+        if not self.vcpu.allowed:
+            self.show(NativeKnob.AFFINITY, None)
+
+    def within(self, cores: Iterable[Core]) -> frozenset[Core]:
+        """Those of the cores that the thread's terms let it use."""
+        limit = self.terms.cores if self.terms is not None else None
+        return frozenset(cores) if limit is None else limit.intersection(cores)
+
+    def keeps(self, cores: frozenset[Core]) -> bool:
+        """Is a mask of ours on it that stays within these cores?"""
+        held = self.held.get(NativeKnob.AFFINITY)
+        return held is not None and isinstance(held.value, frozenset) and held.value <= cores
 
     def post_on(self, board: dict[VcpuId, Knobs]) -> None:
         """Keep this thread's entry of `board` up to date from now on."""

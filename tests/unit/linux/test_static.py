@@ -9,7 +9,8 @@ import pytest
 
 from dasec.hosts.host import RosterEntry
 from dasec.linux import procfs
-from dasec.workloads.static import NAMES_REFRESHED_IN, SCAN_NS, Selector, StaticWorkloads
+from dasec.workloads.discovered import SCAN_NS
+from dasec.workloads.static import NAMES_REFRESHED_IN, Selector, StaticWorkloads
 
 from .tree import Tree, stat_line
 

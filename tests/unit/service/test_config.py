@@ -89,6 +89,12 @@ def test_every_key_can_be_given() -> None:
     assert [workload.name for workload in config.workload] == ["a", "b"]
 
 
+def test_domains_that_opt_in_by_themselves_are_enough() -> None:
+    config = check(tomllib.loads("[libvirt]\nmetadata = true\n"), "c.toml")
+    assert config.libvirt.metadata
+    assert config.workload == ()
+
+
 def test_the_guard_can_be_switched_on() -> None:
     config = check(tomllib.loads("[guard]\nenabled = true\n" + WORKLOAD), "c.toml")
     assert config.parameters() == Parameters(guard=GuardParameters())
@@ -140,13 +146,15 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[guard]\nharm_percent = 0\n" + WORKLOAD, "guard.harm_percent: is 0, which is wrong: "),
         ("[guard]\nbackoff_s = 0\n" + WORKLOAD, "guard.backoff_s: is 0, which is wrong: "),
         ("", "workload: is missing: give at least one [[workload]]"),
-        ("workload = []\n", "workload: is [], which is wrong: "),
+        ("workload = []\n", "workload: is missing: give at least one [[workload]]"),
+        ("[libvirt]\nmetadata = false\n", "workload: is missing: give at least one [[workload]]"),
+        ("[libvirt]\nmetadata = 1\n" + WORKLOAD, "libvirt.metadata: is 1, which is wrong: "),
         ("workload = 'all'\n", 'workload: is "all", which is wrong: '),
         ("[[workload]]\npids = [1]\n", "workload[0].name: is missing: give a name"),
         ("[[workload]]\nname = ''\npids = [1]\n", 'workload[0].name: is "", which is wrong: '),
         (
             "[[workload]]\nname = 'a'\n",
-            "workload[0]: selects nothing: give one of `pids`, `cgroup` or `match`",
+            "workload[0]: selects nothing: give one of `pids`, `cgroup`, `match` or `libvirt`",
         ),
         (WORKLOAD + "cgroup = '/x'\n", "workload[0]: has 2 selectors: pids, cgroup: keep one of them"),
         (WORKLOAD + "share = 1\n", "workload[0].share: is 1, which is wrong: "),
@@ -160,10 +168,7 @@ def test_what_was_read_cannot_be_changed() -> None:
             "[[workload]]\nname = 'a'\nmatch = { comm = 'longer-than-the-kernel-keeps' }\n",
             'workload[0].match.comm: is "longer-than-the-kernel-keeps", which is wrong: ',
         ),
-        (
-            "[[workload]]\nname = 'a'\nlibvirt = 'vm1'\n",
-            "workload[0].libvirt: this build has no libvirt discovery yet: select the domain's processes",
-        ),
+        ("[[workload]]\nname = 'a'\nlibvirt = ''\n", 'workload[0].libvirt: is "", which is wrong: '),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place_and_how_to_mend_it(text: str, line: str) -> None:

@@ -18,7 +18,9 @@ from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import IDLE, VcpuId
 from dasec.period import between
 from dasec.safety.dryrun import NoJournal
-from dasec.service import Order, selector, serve
+from dasec.service import Order, discovery, selector, serve
+from dasec.workloads.discovered import Discovered, Together
+from dasec.workloads.static import StaticWorkloads
 
 NO_LATENCY = replace(
     EXACT,
@@ -96,3 +98,37 @@ def test_the_rehearsal_lets_real_time_pass_and_follows_the_roster() -> None:
     assert [usage is IDLE for usage in period.usage.values()] == [False, True]
     now_ns += 80_000_000
     assert [vcpu.tid for vcpu in host.observe([RosterEntry("a", None, ((1, 2),))]).counters] == [2]
+
+
+def test_libvirt_is_followed_only_where_somebody_asked_for_it() -> None:
+    workload: dict[str, object] = {"name": "a", "pids": [1]}
+    assert isinstance(discovery(check({"workload": [workload]}, "test")), StaticWorkloads)
+    domain = {"name": "b", "libvirt": "vm-*"}
+    for asked in ({"workload": [workload, domain]}, {"workload": [workload], "libvirt": {"metadata": True}}):
+        assert isinstance(discovery(check(asked, "test")), Together)
+
+
+def test_two_discoveries_are_one_and_the_roster_stays_while_nothing_changes() -> None:
+    one = Told((RosterEntry("a", None, ((1, 1),)),))
+    two = Told((RosterEntry("b", None, ((2, 2),)),), "no libvirt")
+    both = Together(one, two)
+    first = both.discover(0)
+    assert [entry.name for entry in first.roster] == ["a", "b"]
+    assert first.trouble == "no libvirt"
+    assert both.discover(1).roster is first.roster
+    two.roster = ()
+    assert [entry.name for entry in both.discover(2).roster] == ["a"]
+
+
+class Told:
+    """A discovery that finds what it is told."""
+
+    def __init__(self, roster: tuple[RosterEntry, ...], trouble: str | None = None) -> None:
+        self.roster = roster
+        self._trouble = trouble
+
+    def discover(self, clock_ns: int) -> Discovered:
+        return Discovered(self.roster, (), self._trouble)
+
+    def close(self) -> None:
+        pass

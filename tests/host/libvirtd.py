@@ -1,0 +1,125 @@
+"""A libvirtd of a test's own, in a mount namespace: configuration, state and sockets vanish with it.
+
+Everything of it is reached through /proc/PID/root. It runs QEMU as root, because otherwise it probes QEMU
+anew at every start where /dev/kvm belongs to root alone, and a start takes a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.waiting import wait_for
+
+SCRIPT = r"""
+set -e
+for place in /etc/libvirt /run/libvirt /var/lib/libvirt /var/cache/libvirt /var/log/libvirt; do
+    mkdir -p $place
+    mount -t tmpfs tmpfs $place
+done
+# Debian makes this user with a package of its own; libvirtd looks for it whatever qemu.conf says.
+cp /etc/passwd /etc/group /etc/libvirt
+grep -q ^libvirt-qemu: /etc/passwd || echo 'libvirt-qemu:x:64055:64055::/:/bin/false' >>/etc/libvirt/passwd
+grep -q ^libvirt-qemu: /etc/group || echo 'libvirt-qemu:x:64055:' >>/etc/libvirt/group
+mount --bind /etc/libvirt/passwd /etc/passwd
+mount --bind /etc/libvirt/group /etc/group
+printf 'user = "root"\ngroup = "root"\nremember_owner = 0\n' >/etc/libvirt/qemu.conf
+printf 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n' >/etc/libvirt/libvirtd.conf
+touch /run/libvirt/ready
+exec sleep infinity
+"""
+
+
+def missing_tools() -> list[str]:
+    """Programs that are not installed here."""
+    needed = ("libvirtd", "virtlogd", "qemu-system-x86_64", "unshare", "nsenter")
+    return [name for name in needed if shutil.which(name) is None]
+
+
+class Libvirtd:
+    """The namespace lives as long as the object; libvirtd in it may be stopped and started."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log.open("wb")
+        self._groups = _machine_groups()
+        self._holder = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "bash", "-c", SCRIPT],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self.root = Path(f"/proc/{self._holder.pid}/root")
+        self.directory = self.root / "run/libvirt/qemu"
+        self.uri = f"qemu:///system?socket={self.root}/run/libvirt/libvirt-sock"
+        wait_for((self.root / "run/libvirt/ready").is_file)
+        self._daemons = {"virtlogd": self._spawn("virtlogd")}
+        self.start()
+
+    def start(self) -> None:
+        self._daemons["libvirtd"] = self._spawn("libvirtd")
+        wait_for((self.root / "run/libvirt/libvirt-sock").is_socket)
+        wait_for(self.directory.is_dir)
+
+    def kill(self) -> None:
+        """As if it had crashed; its domains live on."""
+        self._end("libvirtd", signal.SIGKILL)
+        with contextlib.suppress(FileNotFoundError):
+            (self.root / "run/libvirt/libvirt-sock").unlink()
+
+    def destroy(self) -> None:
+        """End all domains, by a connection of its own: others may have broken."""
+        import libvirt
+
+        connection = libvirt.open(self.uri)
+        for domain in connection.listAllDomains():
+            with contextlib.suppress(libvirt.libvirtError):  # libvirtd has just given it up
+                domain.destroy()
+        connection.close()
+
+    def running(self) -> int:
+        """How many domains libvirt says run."""
+        import libvirt
+
+        connection = libvirt.open(self.uri)
+        number: int = connection.numOfDomains()
+        connection.close()
+        return number
+
+    def stop_answering(self) -> None:
+        self._daemons["libvirtd"].send_signal(signal.SIGSTOP)
+
+    def close(self) -> None:
+        for name in tuple(self._daemons):
+            self._end(name, signal.SIGKILL)
+        for file in self.directory.glob("dasec-*.pid"):
+            with contextlib.suppress(OSError, ValueError):
+                os.kill(int(file.read_text()), signal.SIGKILL)
+        self._holder.kill()
+        self._holder.wait()
+        self._log.close()
+        for top in _machine_groups() - self._groups:
+            for group in (*sorted(top.glob("**/"), reverse=True), top):
+                with contextlib.suppress(OSError):  # gone, or somebody else's domain is in it by now
+                    group.rmdir()
+
+    def inside(self, *command: str | Path) -> list[str | Path]:
+        """The command that sees what libvirtd sees."""
+        return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *command]
+
+    def _spawn(self, program: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self.inside(program), stdout=self._log, stderr=subprocess.STDOUT)
+
+    def _end(self, name: str, how: signal.Signals) -> None:
+        daemon = self._daemons.pop(name, None)
+        if daemon is not None:
+            daemon.send_signal(how)
+            daemon.wait()
+
+
+def _machine_groups() -> set[Path]:
+    """The groups that libvirt makes around all domains, and leaves behind."""
+    top = Path("/sys/fs/cgroup")
+    return {*top.glob("machine"), *top.glob("*/machine")}
