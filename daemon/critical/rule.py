@@ -143,7 +143,7 @@ def _weigh(
     part = free(claims, [memories[row].run_ns for row in rows], balance.fair_ns)
     claims = claims.without(part)
     charges = [
-        (weight, neutral, ns if weight < neutral else ns * (FULL - part) // FULL)
+        (weight, neutral, ns if weight < neutral else ns * (FULL - balance.free) // FULL)
         for weight, neutral, ns in seen.charges
     ]
     owed, wanted = settle(claims, balance.owed, charges, ratio)
@@ -161,7 +161,7 @@ def _weigh(
     if off:
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
         _want(off, memories, verdict, rules, draft)
-    return balance._replace(owed=owed)
+    return balance._replace(owed=owed, free=part)
 
 
 def _want(

@@ -23,7 +23,7 @@ of its weight. Where no vCPU of it always wants to run, that is too little, and 
 be.
 
 **What is owed.** Demand changes after it was measured. Each period the weights that were in force are
-charged for the demand that there was: balance += sum of (weight − neutral) × (run + ready). A workload that
+charged for the demand that there was, on the terms on which they were given: balance += sum of (weight − neutral) × (run + ready). A workload that
 got more than is neutral pays back in the next half second, one that got less is repaid; at most a quarter
 of its sum at a time. So whatever a workload does, and however it guesses what we will do, over time it
 competes with its neutral weight.
@@ -60,11 +60,13 @@ margin, rings of fakers would be free whenever chance lets one of them wait long
 
 
 class Balance(NamedTuple):
-    """What a workload owes, in weight × ns; and `fair_ns`, what one vCPU of it that always wants to run gets
-    at its neutral weight, remembered as its demand is."""
+    """What a workload owes, in weight × ns; `fair_ns`, what one vCPU of it that always wants to run gets at
+    its neutral weight, remembered as its demand is; and `free`, the part of critical demand (in thousandths)
+    that was left out when the present weights were given."""
 
     owed: int = 0
     fair_ns: int = 0
+    free: int = 0
 
     def after(self, plain_ns: int, decay_percent: int) -> Balance:
         """With a period more in which such a vCPU got that."""
