@@ -23,10 +23,10 @@ of its weight. Where no vCPU of it always wants to run, that is too little, and 
 be.
 
 **What is owed.** Demand changes after it was measured. Each period the weights that were in force are
-charged for the demand that there was, on the terms on which they were given: balance += sum of (weight − neutral) × (run + ready). A workload that
-got more than is neutral pays back in the next half second, one that got less is repaid; at most a quarter
-of its sum at a time. So whatever a workload does, and however it guesses what we will do, over time it
-competes with its neutral weight.
+charged for the demand that there was, on the terms on which they were given: balance += sum of (weight −
+neutral) × (run + ready). A workload that got more than is neutral pays back in the next half second, one that
+got less is repaid; at most a quarter of its sum at a time. So whatever a workload does, and however it
+guesses what we will do, over time it competes with its neutral weight.
 
 A workload that owes much prefers nobody until it has paid.
 
