@@ -167,7 +167,7 @@ def test_where_nothing_is_to_be_done_the_next_looks_are_later() -> None:
     for _ in range(22):
         run.live(FAN_OUT)
         rests.append(run.last.rest)
-    assert rests == [1] * 8 + [2] * 6 + [4] * 8  # the first three periods judge nobody
+    assert rests == [1] * 8 + [2] * 14  # the first three periods judge nobody
     run.live([*FAN_OUT, background()])
     assert run.last.rest == 1  # there is somebody to be judged
 
