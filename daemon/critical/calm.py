@@ -1,8 +1,8 @@
 """How soon to look again: every period where something changes, seldom where nothing is to be done.
 
 A look costs what a period costs, whether it changes anything or not. Where all vCPUs of a workload are
-equally critical it never does, and looking all the time takes 1.4 % of a core from them (docs/measurements.md,
-"What looking costs").
+equally critical it never does, and looking all the time takes 1.4 % of a core from them
+(docs/measurements.md, "What looking costs").
 """
 
 from __future__ import annotations
