@@ -23,6 +23,7 @@ from ..unit.service.command import NOBODY, as_nobody, configuration, dasec
 pytestmark = pytest.mark.host
 
 BUSY = "period_ms = 20\n[host]\nown_cgroups = true\n"
+PAPER = f'policy = "dasec"\n{BUSY}'
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_fifty_periods_are_recorded_replay_and_leave_no_trace(
 
 def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, busy: list[int]) -> None:
     before = knobs(busy)
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     with daemon(tmp_path, config) as process:
         shown = json.loads(dasec("status", "--json", "--directory", tmp_path / "state").out)
         assert shown["running"]
@@ -121,7 +122,7 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
 
 def test_a_killed_daemon_is_cleaned_up_after_and_its_record_replays(tmp_path: Path, busy: list[int]) -> None:
     before = knobs(busy)
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     with daemon(tmp_path, config, "--record", str(tmp_path / "r")) as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -132,7 +133,7 @@ def test_a_killed_daemon_is_cleaned_up_after_and_its_record_replays(tmp_path: Pa
 
 
 def test_a_refused_record_is_one_line_here_too(tmp_path: Path, busy: list[int]) -> None:
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     answer = dasec("run", "--config", config, "--record", config, "--directory", tmp_path / "state")
     assert (answer.status, len(answer.errors)) == (ExitStatus.USAGE, 1)
     assert answer.errors[0].endswith("is not a DASEC record: give another file to record to")
@@ -140,7 +141,7 @@ def test_a_refused_record_is_one_line_here_too(tmp_path: Path, busy: list[int]) 
 
 def test_a_bug_is_a_traceback_and_everything_is_put_back(tmp_path: Path, busy: list[int]) -> None:
     before = knobs(busy)
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     arguments = ["run", "--config", str(config), "--directory", str(tmp_path / "state")]
     program = (
         "import dasec.policy as p\n"
@@ -159,7 +160,7 @@ def test_a_bug_is_a_traceback_and_everything_is_put_back(tmp_path: Path, busy: l
 
 def test_a_dry_run_changes_nothing(tmp_path: Path, busy: list[int]) -> None:
     before = knobs(busy)
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     record = tmp_path / "r"
     ran = dasec("run", "--config", config, "--dry-run", "--periods", "20", "--record", record)
     assert ran.status == ExitStatus.DONE, ran.errors
@@ -200,7 +201,7 @@ def test_without_root_probe_says_what_works(open_folder: Path) -> None:
 def test_a_full_file_system_under_the_record_is_one_line_and_the_daemon_runs_on(
     tmp_path: Path, busy: list[int]
 ) -> None:
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     disk = tmp_path / "disk"
     disk.mkdir()
     inside = f'mount -t tmpfs -o size=16k none {disk} && exec "$@"'
@@ -227,7 +228,7 @@ def test_a_full_file_system_under_the_record_is_one_line_and_the_daemon_runs_on(
 def test_a_full_file_system_under_the_journal_writes_no_knob_and_says_so_once(
     tmp_path: Path, busy: list[int]
 ) -> None:
-    config = configuration(tmp_path, BUSY, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     disk = tmp_path / "state"
     disk.mkdir()
     fill = f"dd if=/dev/zero of={disk}/fill bs=4k 2>/dev/null; "
