@@ -73,10 +73,8 @@ def command(
     arms = arms_for(_known(policies))
     settings = {arm: settings_of(arm) for arm in arms if arm not in (NONE, CONTROL)}
     plan = Plan(scenario, Layout(layout), Timing(seconds, warmup), arms, repetitions, seed, settings)
-    for path in (json_file, plot):
+    for path in (json_file, plot, *((records / "probe",) if records else ())):
         _ensure_writable(path)
-    if records:
-        records.mkdir(parents=True, exist_ok=True)
     outcome = do(Wish(plan, plot, records), _console())
     json_file.write_text(json.dumps(outcome.document, indent=1) + "\n", encoding="utf-8")
     click.echo(f"raw results: {json_file}; plot: {plot}")
@@ -109,4 +107,4 @@ def _ensure_writable(path: Path) -> None:
         if not existed:
             path.unlink()
     except OSError as error:
-        raise Refusal(ExitStatus.USAGE, f"demo: {path}: {error.strerror}: name another file") from error
+        raise Refusal(ExitStatus.USAGE, f"demo: {path}: {error.strerror}: name another place") from error

@@ -98,7 +98,8 @@ def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.host
 def test_a_short_demo_measures_every_arm_and_leaves_nothing(tmp_path: Path) -> None:
-    process = dasec("demo", *SHORT, "--policies", ",".join(POLICIES), "--json", "d.json", folder=tmp_path)
+    files = ["--json", "d.json", "--records", "records"]
+    process = dasec("demo", *SHORT, "--policies", ",".join(POLICIES), *files, folder=tmp_path)
     output, errors = process.communicate()
     assert (process.returncode, errors) == (0, ""), output
     assert "host exactly as before: verified" in output
@@ -114,6 +115,9 @@ def test_a_short_demo_measures_every_arm_and_leaves_nothing(tmp_path: Path) -> N
     assert content["host"]["kernel"] == os.uname().release
     assert content["changed"] == []
     assert left_over() == []
+    records = sorted((tmp_path / "records").iterdir())
+    assert len(records) == len(POLICIES) * REPETITIONS
+    assert dasec("replay", str(records[0]), folder=tmp_path).wait() == 0
     assert dasec("verify", folder=tmp_path).wait() == 0
 
 
