@@ -73,19 +73,19 @@ LAYOUT_SCRIPTS = {
 }
 
 
+TURNS = "tcg,thread=single"
+"""QEMU's CPUs take turns. With a thread for each, a CPU may still execute an int3 that another one has taken
+away again: "Oops: int3" in three of four runs on cgroup v1 that attached BPF programs to interrupts (QEMU
+7.2), and twice in some dozens of runs Linux 6.1 computed for seven minutes and said nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class GuestKernel:
-    """A kernel image and the modules, in loading order, that reach the 9p root; none if they are built in.
-
-    `threads` is how QEMU runs the CPUs. With `multi` a CPU may still execute an int3 that another one has
-    taken away again: "Oops: int3" in three of four runs on cgroup v1 that attached BPF programs to
-    interrupts (QEMU 7.2). `single` takes turns and has no such moment.
-    """
+    """A kernel image and the modules, in loading order, that reach the 9p root; none if they are built in."""
 
     release: str
     image: Path
     modules: tuple[Path, ...]
-    threads: str = "multi"
 
 
 def missing_tools() -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def run_in_guest(
     initramfs = _initramfs(kernel, layout, command, scratch)
     arguments = [
         *(QEMU, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
-        *("-accel", f"tcg,thread={kernel.threads}", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
+        *("-accel", TURNS, "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
         *("-kernel", str(kernel.image), "-initrd", str(initramfs)),
         *("-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"),
         *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),

@@ -6,7 +6,6 @@ contract of the mainline host, groups of our own, what is restored, and the whol
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,11 +30,8 @@ BPF = "tests/host/test_thread_counters.py"
 END_TO_END = "tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace"
 
 
-def passes_in_guest(
-    kernel: str, layout: CgroupLayout, tests: str, scratch: Path, *, threads: str = "multi"
-) -> None:
-    chosen = replace(debian_kernel(kernel), threads=threads)
-    run = run_in_guest(chosen, layout, f"{PYTEST} {tests}", scratch, GUEST_TIMEOUT_S)
+def passes_in_guest(kernel: str, layout: CgroupLayout, tests: str, scratch: Path) -> None:
+    run = run_in_guest(debian_kernel(kernel), layout, f"{PYTEST} {tests}", scratch, GUEST_TIMEOUT_S)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
 
 
@@ -45,7 +41,7 @@ def passes_in_guest(
 def test_an_eevdf_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     layout: CgroupLayout, tmp_path: Path
 ) -> None:
-    passes_in_guest(EEVDF, layout, f"{CONTRACT} {GROUPS} {BPF} {END_TO_END}", tmp_path, threads="single")
+    passes_in_guest(EEVDF, layout, f"{CONTRACT} {GROUPS} {BPF} {END_TO_END}", tmp_path)
 
 
 @pytest.mark.vm

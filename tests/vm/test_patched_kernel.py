@@ -25,7 +25,7 @@ OF_THE_PATCHED_HOST = f"-rs -k patched {CONTRACT} tests/host/test_patched.py"
 def test_the_patched_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     layout: CgroupLayout, patched_kernel: Path, tmp_path: Path
 ) -> None:
-    kernel = GuestKernel("patched", patched_kernel, (), threads="single")
+    kernel = GuestKernel("patched", patched_kernel, ())
     run = run_in_guest(kernel, layout, f"{PYTEST} {OF_THE_PATCHED_HOST}", tmp_path, GUEST_TIMEOUT_S)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
     skipped = [line for line in run.console.splitlines() if "no /proc/PID/dasec" in line]
