@@ -49,7 +49,8 @@ def _ratios(found: Compared) -> str:
 
 
 def draw_sensitivity(wish: Wish, summaries: Sequence[Summary], folder: Path) -> tuple[str, ...]:
-    """A row for each latency, a panel for each constant, a line for each cell; the picture's name, if any."""
+    """A row for each latency, a panel for each constant, a line for each cell, dotted at what the usual value
+    gives; the picture's name, if any."""
     constants = values_of(wish)
     if not constants:
         return ()
@@ -65,13 +66,16 @@ def draw_sensitivity(wish: Wish, summaries: Sequence[Summary], folder: Path) -> 
         for (constant, values), axes in zip(constants.items(), row, strict=True):
             for one in summaries:
                 shown = [one.arms[f"{VARIED}:{constant}={value}"].ratios.get(metric) for value in values]
-                axes.plot(
+                (line,) = axes.plot(
                     range(len(values)),
                     [effect.ratio if effect else float("nan") for effect in shown],
                     marker="o",
                     markersize=4,
                     label=one.cell.name,
                 )
+                for usual in [one.arms[arm].ratios.get(metric) for arm in _usual(wish)]:
+                    if usual:
+                        axes.axhline(usual.ratio, color=line.get_color(), linestyle=":", linewidth=1)
             axes.axhline(1, color="0.5", linewidth=0.8)
             axes.set_xticks(range(len(values)), values)
             axes.set_xlabel(constant)
