@@ -36,10 +36,8 @@ found harm in the records of docs/guard.md, "Noise"; with three, one in 100."""
 ENOUGH_PAIRS = 4
 """Pairs of windows after which a policy without a sign of harm has passed."""
 
-MOST_PAIRS = 8
-"""Pairs of windows after which a trial ends, 2.6 s. What looks like harm then, without being sure, counts as
-harm: windows show only a part of what builds up over seconds (docs/guard.md, "Measured"), and a policy that
-has no effect loses nothing by being off."""
+MOST_PAIRS = 12
+"""Pairs of windows after which a trial ends. Harm that so many do not show is within the noise."""
 
 USUAL_SPREAD, USUAL_PAIRS = 120, 4
 """How far leads are from 0 where nothing changes (docs/guard.md, "Noise"), and for how many of them that
@@ -100,9 +98,9 @@ def find(evidence: Evidence, harm_percent: int) -> Finding:
     worse = is_worse(evidence, harm_percent)
     if worse and pairs >= LEAST_PAIRS and is_sure(evidence):
         return Finding.HARM
-    if not worse:
-        return Finding.FINE if pairs >= ENOUGH_PAIRS else Finding.OPEN
-    return Finding.HARM if pairs >= MOST_PAIRS else Finding.OPEN
+    if pairs >= MOST_PAIRS or (pairs >= ENOUGH_PAIRS and not worse):
+        return Finding.FINE
+    return Finding.OPEN
 
 
 def is_sure(evidence: Evidence) -> bool:
