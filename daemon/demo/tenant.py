@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import load
+from ..exits import Refusal
 from .errors import StartMissed, failure
 from .facts import thread_cpu_s
 from .layout import BACKGROUND, CLIENT, Layout, emulator_group, home_of, vcpu_group, vcpu_threads
@@ -102,9 +103,15 @@ class Running:
         )
 
     def ensure_alive(self) -> None:
-        """Refusal with its last words if the workload or its load ended early."""
-        ensure_alive(self.server, self.tenant.name, self.server_log)
-        ensure_alive(self.tool, f"{self.tenant.name}: load tool", self.files / "tool.log")
+        """Refusal with its last words if the workload or its load ended early; StartMissed if the time that
+        was set for the start was over before it was ready."""
+        try:
+            ensure_alive(self.server, self.tenant.name, self.server_log)
+            ensure_alive(self.tool, f"{self.tenant.name}: load tool", self.files / "tool.log")
+        except Refusal as refusal:
+            if START_OPTION in self.last_words():
+                raise StartMissed from refusal
+            raise
         if self.beside:
             self.beside.ensure_alive()
 
@@ -237,8 +244,6 @@ def _await_ready(running: Running) -> None:
     parts = [part for part in (running, running.beside) if part]
 
     def ready() -> bool:
-        if any(part.tool.poll() is not None and START_OPTION in part.last_words() for part in parts):
-            raise StartMissed
         running.ensure_alive()
         return all((part.files / "ready").exists() for part in parts)
 
