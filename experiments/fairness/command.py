@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from pathlib import Path
 
 import click
@@ -17,6 +16,7 @@ from dasec.demo.run import Bench, measure_one
 from dasec.demo.scenario import Timing
 from dasec.demo.signals import interruptible
 from dasec.exits import ExitStatus, Refusal
+from experiments.loads.entry import enter
 from experiments.loads.runner import minutes, site
 
 from .analysis import summarise
@@ -126,15 +126,5 @@ def _write_report(out: Path) -> None:
 
 
 def main() -> None:
-    """Run it; a user's mistake is one line and an exit status."""
-    try:
-        command.main(prog_name="run.py", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(int(ExitStatus.USAGE))
-    except click.Abort:
-        sys.exit(int(ExitStatus.FAILED))
-    except Refusal as refusal:
-        for line in refusal.lines:
-            click.echo(line, err=True)
-        sys.exit(int(refusal.status))
+    """Run it."""
+    enter(command, "run.py")
