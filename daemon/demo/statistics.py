@@ -41,9 +41,14 @@ class Estimate:
     high: float
 
 
+LEAST = 1e-3
+"""What nothing counts as, so that there is a ratio: on an overloaded machine a workload may answer no request
+in the measured part. In requests a second, or cores; latencies are in ns and far above."""
+
+
 def paired_ratios(values: Sequence[float], baseline: Sequence[float]) -> tuple[float, ...]:
-    """Value over baseline, repetition by repetition; both must be positive."""
-    return tuple(value / base for value, base in zip(values, baseline, strict=True))
+    """Value over baseline, repetition by repetition."""
+    return tuple(max(value, LEAST) / max(base, LEAST) for value, base in zip(values, baseline, strict=True))
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -52,6 +52,12 @@ def test_a_planted_ratio_beside_a_quiet_control_gets_its_verdict(planted: float,
     assert judge(policy, control) is expected
 
 
+def test_a_workload_that_did_nothing_has_a_ratio_and_a_mean() -> None:
+    ratios = paired_ratios((0.0, 0.0, 200.0), (100.0, 0.0, 0.0))
+    assert ratios == pytest.approx((1e-5, 1.0, 2e5))
+    assert geometric_mean(ratios) > 0
+
+
 def test_identical_runs_are_no_effect() -> None:
     ratios = paired_ratios((3.0, 4.0, 5.0, 6.0), (3.0, 4.0, 5.0, 6.0))
     assert judge(ratios, ratios) is Verdict.NO_EFFECT
