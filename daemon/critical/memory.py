@@ -114,9 +114,8 @@ def remember(
         if busy_ns < FORGET_NS:
             return None
         return Memory(vcpu, consumed_ns, busy_ns, chain_ns or 0, bursts, brief, led, wakers, steps, level)
-    _, run_ns, busy_then, chained_ns, bursts_then, brief_then, led_then, wakers_then, *rest = then
-    periods, level_then = rest
-    busy_ns += busy_then * decay_percent // 100
+    _, run_ns, busy_was, chained_ns, bursts_was, brief_was, led_was, wakers_was, periods, level_was = then
+    busy_ns += busy_was * decay_percent // 100
     if busy_ns < FORGET_NS:
         return None
     # Like Memory(...), without the Python code of a named tuple's constructor (decision 0003).
@@ -127,12 +126,12 @@ def remember(
             run_ns * decay_percent // 100 + consumed_ns,
             busy_ns,
             chained_ns * decay_percent // 100 + (chain_ns or 0),
-            bursts_then * decay_percent // 100 + bursts,
-            brief_then * decay_percent // 100 + brief,
-            led_then * decay_percent // 100 + led,
-            _merged(wakers_then, wakers, present, decay_percent) if wakers_then or wakers else wakers,
+            bursts_was * decay_percent // 100 + bursts,
+            brief_was * decay_percent // 100 + brief,
+            led_was * decay_percent // 100 + led,
+            _merged(wakers_was, wakers, present, decay_percent) if wakers_was or wakers else wakers,
             min(SEASONED, periods + steps),
-            level or level_then,
+            level or level_was,
         ),
     )
 

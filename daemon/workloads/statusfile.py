@@ -53,7 +53,8 @@ def parse(text: bytes) -> DomainStatus:
             raise NotAStatus("the domain has no name or no uuid")
         cores = _CoresOf(root, domain)
         vcpus = tuple(VcpuThread(number, tid, cores.of(number)) for number, tid in _threads(root))
-        return DomainStatus(name, uuid, int(root.get("pid", "0")), vcpus, _opt_in(domain))
+        opt_in = metadata.parse(domain.find("metadata"))
+        return DomainStatus(name, uuid, int(root.get("pid", "0")), vcpus, opt_in)
     except ValueError as error:
         raise NotAStatus(str(error)) from error
 
@@ -64,10 +65,6 @@ def _threads(root: Element) -> Iterator[tuple[int, int]]:
         tid = int(vcpu.get("pid", "0"))
         if tid > 0:
             yield int(vcpu.get("id", place)), tid
-
-
-def _opt_in(domain: Element) -> Consent | None:
-    return metadata.parse(domain.find("metadata"))
 
 
 class _CoresOf:

@@ -88,15 +88,7 @@ def _measure(wish: Wish, out: Path, *, records: bool) -> None:
                 kept = out / "records" / f"{block.contest}-{block.layout}" if records else None
                 if kept:
                     kept.mkdir(parents=True, exist_ok=True)
-                bench = Bench(
-                    plan_of(wish, block),
-                    place.tools,
-                    place.tree,
-                    place.directory,
-                    place.calibration,
-                    None,
-                    kept,
-                )
+                bench = place.bench(plan_of(wish, block), kept)
                 add(file, block, [_run(bench, arm, block.repetition) for arm in block.arms])
     except Interrupted:
         raise Refusal(

@@ -12,7 +12,7 @@ from dasec.demo import workspace
 from dasec.demo.blame import BlameWatch
 from dasec.demo.needs import find_tools, find_tree
 from dasec.demo.results import RunResult
-from dasec.demo.run import Bench, Tools, calibrate, measure_one
+from dasec.demo.run import Bench, Plan, Tools, calibrate, measure_one
 from dasec.demo.sentinel import watching
 from dasec.demo.tree import Tree
 from dasec.exits import ExitStatus, Refusal
@@ -54,6 +54,10 @@ class Site:
     directory: Path
     calibration: float
     blame: BlameWatch | None
+
+    def bench(self, plan: Plan, records: Path | None) -> Bench:
+        """For the runs of this plan, whose records go there, if anywhere."""
+        return Bench(plan, self.tools, self.tree, self.directory, self.calibration, self.blame, records)
 
 
 def measure_blocks(wish: Wish, blocks: Sequence[Block], store: Store, say: Say) -> None:
@@ -110,15 +114,7 @@ def _measure(wish: Wish, place: Site, block: Block, store: Store) -> list[RunRes
         records.mkdir(parents=True, exist_ok=True)
         for old in records.glob(f"{block.repetition}-*"):
             old.unlink()
-    bench = Bench(
-        plan_of(wish, block),
-        place.tools,
-        place.tree,
-        place.directory,
-        place.calibration,
-        place.blame,
-        records,
-    )
+    bench = place.bench(plan_of(wish, block), records)
     return [measure_one(bench, arm, block.repetition, lambda: None) for arm in block.arms]
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from dasec.hosts.host import RosterEntry, Terms
@@ -16,20 +13,6 @@ from .group import TestGroup
 pytestmark = pytest.mark.host
 
 BOTH = frozenset({Core(0), Core(1)})
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[MainlineStage]:
-    made = MainlineStage(tmp_path, dry_run=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def group() -> Iterator[TestGroup]:
-    made = TestGroup("kept")
-    yield made
-    made.close()
 
 
 def domain(*vcpus: VcpuId, cores: frozenset[Core] | None = None, home: str | None = None) -> RosterEntry:

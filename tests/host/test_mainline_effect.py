@@ -31,13 +31,6 @@ LOAD = Path(__file__).resolve().parents[2] / "experiments/load/build/dasec-load"
 
 
 @pytest.fixture
-def group() -> Iterator[TestGroup]:
-    made = TestGroup("effect")
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def children(group: TestGroup) -> Iterator[Children]:
     """They end before their group is removed."""
     made = Children()

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,20 +26,6 @@ threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
 print(*(thread.native_id for thread in threading.enumerate()), flush=True)
 sys.stdin.readline()
 """
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[MainlineStage]:
-    made = MainlineStage(tmp_path, dry_run=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def group() -> Iterator[TestGroup]:
-    made = TestGroup("groups")
-    yield made
-    made.close()
 
 
 def weigh(host: Mainline, vcpu: VcpuId, weight: int = 1126) -> Outcome:

@@ -59,6 +59,7 @@ def test_the_configuration_of_the_daemon_is_valid() -> None:
     config = check(tomllib.loads(configuration("critical", [(1,), (2, 3)], own_cgroups=True)), "bench")
     assert [workload.pids for workload in config.workload] == [(1,), (2, 3)]
     assert config.host.own_cgroups
+    assert config.policy == "critical"
 
 
 @given(st.lists(st.integers(), min_size=1), st.floats(0.01, 1.0))
