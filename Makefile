@@ -1,11 +1,12 @@
-# `make help` lists the targets. DEMO_ARGS, TEST_ARGS and BENCH_ARGS are passed on.
+# `make help` lists the targets. DEMO_ARGS, TEST_ARGS, BENCH_ARGS and IMAGES are passed on.
 DEMO_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?= --vcpus 256
+IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load chaos
+.PHONY: help dev test lint demo bench docs clean install load images chaos
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -38,6 +39,10 @@ docs: ## checks README and docs: commands, links, exit statuses
 
 load: ## the native load tool in experiments/load/build
 	$(MAKE) -C experiments/load
+
+images: ## guest images for libvirt and QEMU (IMAGES="small python")
+	@tools/setup python
+	$(BIN)/python vm-images/build.py $(IMAGES)
 
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup

@@ -23,12 +23,17 @@ class GuestRun:
 
 
 def pack_initramfs(tree: Path, init: str) -> Path:
-    """The archive of `tree`, beside it, with busybox and this script as the first process. Without times: a
-    counted guest unpacks another time in another number of instructions."""
+    """The archive of `tree`, beside it, with busybox and this script as the first process."""
     (tree / "bin").mkdir(parents=True, exist_ok=True)
     shutil.copy(shutil.which("busybox") or "/bin/busybox", tree / "bin/busybox")
     (tree / "init").write_text(init)
     (tree / "init").chmod(0o755)
+    return pack(tree)
+
+
+def pack(tree: Path) -> Path:
+    """The archive of `tree`, beside it. Without times: a counted guest unpacks another time in another number
+    of instructions, and an image that is built again is the same."""
     image = tree.with_suffix(".cpio")
     paths = sorted(tree.rglob("*"))
     for path in paths:

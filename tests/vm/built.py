@@ -1,15 +1,19 @@
-"""Our patched kernel, from the cache of its build or built now."""
+"""What our own builds make: the patched kernel, guest images; from their caches or built now."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parents[2] / "kvm-patches/build"
+REPOSITORY = Path(__file__).resolve().parents[2]
+KERNEL = (str(REPOSITORY / "kvm-patches/build"), "guest")
+IMAGES = (sys.executable, str(REPOSITORY / "vm-images/build.py"))
 SAID = 4000
 
 HOST_CANNOT = 3
-"""Exit status of the build where a tool, the source or space is missing."""
+"""Exit status of a build where a tool, the source or space is missing."""
 
 
 class HostCannotError(Exception):
@@ -18,9 +22,18 @@ class HostCannotError(Exception):
 
 def patched_image(*options: str) -> Path:
     """The bzImage of `kvm-patches/build guest OPTIONS`."""
-    done = subprocess.run([str(BUILD), "guest", *options], capture_output=True, text=True, check=False)
+    return _built([*KERNEL, *options])
+
+
+def guest_image(name: str) -> Path:
+    """The folder of `vm-images/build.py NAME`."""
+    return _built([*IMAGES, name])
+
+
+def _built(command: Sequence[str]) -> Path:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == HOST_CANNOT:
         raise HostCannotError(done.stderr.strip().splitlines()[-1])
     if done.returncode != 0:
-        raise RuntimeError(f"{BUILD.name} guest: {done.stderr[-SAID:]}")
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr[-SAID:]}")
     return Path(done.stdout.splitlines()[-1])

@@ -12,7 +12,7 @@ import lzma
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -107,7 +107,9 @@ def debian_kernel(meta_package: str) -> GuestKernel:
         archive.unlink()
         _run(["depmod", "-b", str(tree), release])
         (tree / "complete").touch()
-    return GuestKernel(release, tree / "boot" / f"vmlinuz-{release}", tuple(_modules(tree, release)))
+    return GuestKernel(
+        release, tree / "boot" / f"vmlinuz-{release}", tuple(modules_with_needs(tree, release, MODULES))
+    )
 
 
 def run_in_guest(
@@ -131,9 +133,10 @@ def _concrete_package(meta_package: str) -> str:
     return next(match.group(1) for match in re.finditer(r"Depends: (linux-image-\S+)", depends))
 
 
-def _modules(tree: Path, release: str) -> Iterator[Path]:
+def modules_with_needs(tree: Path, release: str, names: Iterable[str]) -> Iterator[Path]:
+    """The files of these modules and of those that they need, in loading order."""
     seen: set[str] = set()
-    for name in MODULES:
+    for name in names:
         listing = _run(["modprobe", "-d", str(tree), "-S", release, "--show-depends", name])
         for line in listing.splitlines():
             kind, _, path = line.strip().partition(" ")
@@ -142,13 +145,18 @@ def _modules(tree: Path, release: str) -> Iterator[Path]:
                 yield Path(path.strip())
 
 
-def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path) -> Path:
-    tree = scratch / "initramfs"
-    (tree / "modules").mkdir(parents=True)
-    for order, module in enumerate(kernel.modules):
+def copy_modules(modules: Iterable[Path], folder: Path) -> None:
+    """Plain, under names that sort in loading order."""
+    folder.mkdir(parents=True)
+    for order, module in enumerate(modules):
         packed = module.read_bytes()
         plain = lzma.decompress(packed) if module.suffix == ".xz" else packed
-        (tree / "modules" / f"{order:02d}-{module.name.removesuffix('.xz')}").write_bytes(plain)
+        (folder / f"{order:02d}-{module.name.removesuffix('.xz')}").write_bytes(plain)
+
+
+def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path) -> Path:
+    tree = scratch / "initramfs"
+    copy_modules(kernel.modules, tree / "modules")
     (tree / "layout.sh").write_text(LAYOUT_SCRIPTS[layout])
     (tree / "job.sh").write_text(command + "\n")
     return pack_initramfs(tree, INIT)
