@@ -6,13 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
+from ..model import (
+    IDLE,
+    Core,
+    Decision,
+    Knob,
+    Knobs,
+    Period,
+    PolicyState,
+    Reason,
+    Stake,
+    VcpuId,
+    Workload,
+)
 from .calm import calmer, periods_to_rest
 from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
-from .weights import Balance, Claims, free, is_off, settle
+from .weights import Balance, Claims, Crowd, free, is_off, settle
 
 _WEIGHT = Knob.WEIGHT
 
@@ -28,14 +40,12 @@ class _Past(NamedTuple):
 @dataclass(slots=True)
 class _Seen:
     """One workload after a period: what is remembered of its vCPUs and their excess until now, the weights
-    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period).
-    `plain_ns` is the most that any ran in the period, by its neutral part of its weight."""
+    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period)."""
 
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
     weights: dict[VcpuId, int] = field(default_factory=dict)
     charges: list[tuple[int, int, int]] = field(default_factory=list)
-    plain_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -48,6 +58,7 @@ class _Draft:
     neutral: dict[VcpuId, int] = field(default_factory=dict)
     blind: list[str] = field(default_factory=list)
     balances: list[tuple[str, Balance]] = field(default_factory=list)
+    crowds: dict[frozenset[Core], Crowd] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
 
@@ -68,16 +79,20 @@ class Critical:
         known = state if isinstance(state, CriticalState) else CriticalState()
         pairs = zip(known.memories, known.excess, strict=True)
         past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances))
-        draft = _Draft()
         rules = self.parameters
         ageing = Ageing.over(period.length_ns, rules)
-        for workload in period.workloads:
-            seen = _look(workload, period, past, ageing, draft)
-            balance = past.balances.get(workload.name, Balance()).after(seen.plain_ns, ageing.decay_percent)
+        draft = _Draft(
+            crowds={
+                cpus: crowd.after(period.length_ns, ageing.decay_percent)
+                for cpus, crowd in known.crowds
+                if crowd.ran
+            }
+        )
+        for workload, seen in [(each, _look(each, period, past, ageing, draft)) for each in period.workloads]:
+            balance = past.balances.get(workload.name, Balance())
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
-                ratio = rules.ratio_for(workload)
-                balance = _weigh(seen, verdict, balance, rules, ratio, draft)
+                balance = _weigh(workload, seen, verdict, balance, rules, draft)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if any(balance):
@@ -89,6 +104,7 @@ class Critical:
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
             tuple(draft.balances),
+            tuple(draft.crowds.items()),
             tuple(draft.memories),
             tuple(draft.excess),
             calm,
@@ -99,7 +115,7 @@ class Critical:
 def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft: _Draft) -> _Seen:
     """Remember what each vCPU did."""
     usage_of, knobs_of = period.usage, period.knobs
-    memories_of, neutral_of = past.memories, past.neutral
+    memories_of, neutral_of, crowds = past.memories, past.neutral, draft.crowds
     seen = _Seen()
     for vcpu in workload.vcpus:
         id_ = vcpu.id
@@ -110,8 +126,9 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
         if weight is not None:
             seen.weights[id_] = weight
             neutral = draft.neutral[id_] = neutral_of.get(id_, weight)
-            if used and not workload.nested:
-                seen.plain_ns = max(seen.plain_ns, used.consumed_ns * neutral // weight)
+            if used and used is not IDLE and not workload.nested:
+                crowd = crowds.get(vcpu.allowed) or Crowd(period.length_ns)
+                crowds[vcpu.allowed] = crowd.seen(weight, used.consumed_ns, used.ready_ns, period.length_ns)
             if weight != neutral and used:
                 seen.charges.append((weight, neutral, used.consumed_ns + used.ready_ns))
         if used is None or (used is IDLE and pair is None):
@@ -125,7 +142,12 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
 
 
 def _weigh(
-    seen: _Seen, verdict: Scores, balance: Balance, rules: CriticalParameters, ratio: int, draft: _Draft
+    workload: Workload,
+    seen: _Seen,
+    verdict: Scores,
+    balance: Balance,
+    rules: CriticalParameters,
+    draft: _Draft,
 ) -> Balance:
     """Divide one workload's weight anew, and want what is off by much; returns the workload's balance."""
     memories, weights, neutral_of = seen.memories, seen.weights, draft.neutral
@@ -140,13 +162,13 @@ def _weigh(
         [memories[row].busy_ns for row in rows],
         [verdict.scores[row] for row in rows],
     )
-    part = free(claims, [memories[row].run_ns for row in rows], balance.fair_ns)
+    part = free(claims, [memories[row].run_ns for row in rows], _fair_ns(workload, claims, draft.crowds))
     claims = claims.without(part)
     charges = [
         (weight, neutral, ns if weight < neutral else ns * (FULL - balance.free) // FULL)
         for weight, neutral, ns in seen.charges
     ]
-    owed, wanted = settle(claims, balance.owed, charges, ratio)
+    owed, wanted = settle(claims, balance.owed, charges, rules.ratio_for(workload))
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)
@@ -161,7 +183,17 @@ def _weigh(
     if off:
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
         _want(off, memories, verdict, rules, draft)
-    return balance._replace(owed=owed, free=part)
+    return Balance(owed, part)
+
+
+def _fair_ns(workload: Workload, claims: Claims, crowds: Mapping[frozenset[Core], Crowd]) -> int:
+    """What a vCPU of that workload that always wants to run gets at its neutral weight, where it gets least;
+    0 if nobody knows, as where a group around the workload competes for it."""
+    if workload.nested or not claims.neutral:
+        return 0
+    neutral = min(claims.neutral)
+    places = [crowds[cpus] for cpus in {vcpu.allowed for vcpu in workload.vcpus} if cpus in crowds]
+    return min([crowd.turn_ns(neutral) for crowd in places if crowd.ran], default=0)
 
 
 def _want(
