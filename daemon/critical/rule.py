@@ -6,25 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..model import (
-    IDLE,
-    Core,
-    Decision,
-    Knob,
-    Knobs,
-    Period,
-    PolicyState,
-    Reason,
-    Stake,
-    VcpuId,
-    Workload,
-)
+from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from .calm import calmer, periods_to_rest
+from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
-from .weights import Balance, Claims, Crowd, free, is_off, settle
+from .weights import Balance, Claims, free, is_off, settle
 
 _WEIGHT = Knob.WEIGHT
 
@@ -58,7 +47,7 @@ class _Draft:
     neutral: dict[VcpuId, int] = field(default_factory=dict)
     blind: list[str] = field(default_factory=list)
     balances: list[tuple[str, Balance]] = field(default_factory=list)
-    crowds: dict[frozenset[Core], Crowd] = field(default_factory=dict)
+    witnesses: dict[Cpus, list[Witness]] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
 
@@ -79,20 +68,16 @@ class Critical:
         known = state if isinstance(state, CriticalState) else CriticalState()
         pairs = zip(known.memories, known.excess, strict=True)
         past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances))
+        draft = _Draft()
         rules = self.parameters
         ageing = Ageing.over(period.length_ns, rules)
-        draft = _Draft(
-            crowds={
-                cpus: crowd.after(period.length_ns, ageing.decay_percent)
-                for cpus, crowd in known.crowds
-                if crowd.ran
-            }
-        )
-        for workload, seen in [(each, _look(each, period, past, ageing, draft)) for each in period.workloads]:
+        looks = [_look(each, period, past, ageing, draft) for each in period.workloads]
+        crowds = crowds_after(dict(known.crowds), period.length_ns, draft.witnesses, ageing.decay_percent)
+        for workload, seen in zip(period.workloads, looks, strict=True):
             balance = past.balances.get(workload.name, Balance())
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
-                balance = _weigh(workload, seen, verdict, balance, rules, draft)
+                balance = _weigh(workload, seen, verdict, balance, crowds, rules, draft)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if any(balance):
@@ -104,7 +89,7 @@ class Critical:
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
             tuple(draft.balances),
-            tuple(draft.crowds.items()),
+            tuple(crowds.items()),
             tuple(draft.memories),
             tuple(draft.excess),
             calm,
@@ -115,7 +100,7 @@ class Critical:
 def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft: _Draft) -> _Seen:
     """Remember what each vCPU did."""
     usage_of, knobs_of = period.usage, period.knobs
-    memories_of, neutral_of, crowds = past.memories, past.neutral, draft.crowds
+    memories_of, neutral_of = past.memories, past.neutral
     seen = _Seen()
     for vcpu in workload.vcpus:
         id_ = vcpu.id
@@ -127,8 +112,8 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
             seen.weights[id_] = weight
             neutral = draft.neutral[id_] = neutral_of.get(id_, weight)
             if used and used is not IDLE and not workload.nested:
-                crowd = crowds.get(vcpu.allowed) or Crowd(period.length_ns)
-                crowds[vcpu.allowed] = crowd.seen(weight, used.consumed_ns, used.ready_ns, period.length_ns)
+                witness = weight, used.consumed_ns, used.ready_ns
+                draft.witnesses.setdefault(vcpu.allowed, []).append(witness)
             if weight != neutral and used:
                 seen.charges.append((weight, neutral, used.consumed_ns + used.ready_ns))
         if used is None or (used is IDLE and pair is None):
@@ -146,6 +131,7 @@ def _weigh(
     seen: _Seen,
     verdict: Scores,
     balance: Balance,
+    crowds: Crowds,
     rules: CriticalParameters,
     draft: _Draft,
 ) -> Balance:
@@ -162,7 +148,9 @@ def _weigh(
         [memories[row].busy_ns for row in rows],
         [verdict.scores[row] for row in rows],
     )
-    part = free(claims, [memories[row].run_ns for row in rows], _fair_ns(workload, claims, draft.crowds))
+    places = set() if workload.nested else {vcpu.allowed for vcpu in workload.vcpus}
+    turn_ns = fair_turn_ns(crowds, places, min(claims.neutral, default=0))
+    part = free(claims, [memories[row].run_ns for row in rows], turn_ns)
     claims = claims.without(part)
     charges = [
         (weight, neutral, ns if weight < neutral else ns * (FULL - balance.free) // FULL)
@@ -184,16 +172,6 @@ def _weigh(
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
         _want(off, memories, verdict, rules, draft)
     return Balance(owed, part)
-
-
-def _fair_ns(workload: Workload, claims: Claims, crowds: Mapping[frozenset[Core], Crowd]) -> int:
-    """What a vCPU of that workload that always wants to run gets at its neutral weight, where it gets least;
-    0 if nobody knows, as where a group around the workload competes for it."""
-    if workload.nested or not claims.neutral:
-        return 0
-    neutral = min(claims.neutral)
-    places = [crowds[cpus] for cpus in {vcpu.allowed for vcpu in workload.vcpus} if cpus in crowds]
-    return min([crowd.turn_ns(neutral) for crowd in places if crowd.ran], default=0)
 
 
 def _want(

@@ -18,11 +18,7 @@ lowered for a raise that takes nothing, and an honest service loses up to three 
 on: threads of which one always computes, and which wake each other only to look critical, get exactly a
 fair turn at neutral weights.
 
-What is a fair turn is a property of the CPUs, the same for all who share them, and seen in who waits there.
-A vCPU of weight w that waits for q until it has run for r competes with a weight of w × q / r. So one that
-always wants to gets, at its neutral weight n, a part n / (n + competing weight) of the time. Witnesses are
-the vCPUs of all workloads with the same allowed CPUs, each as much as it wants to run: one that always does
-shows it exactly, one that seldom does may have chosen its moments.
+What a fair turn is, is seen in all who wait for the same CPUs (`crowd.py`).
 
 **What is owed.** Demand changes after it was measured. Each period the weights that were in force are
 charged for the demand that there was, on the terms on which they were given: balance += sum of (weight −
@@ -59,35 +55,6 @@ pretending is then bounded, however often it is tried (tests/properties/test_cri
 SURE_DIVISOR = 10
 """Critical vCPUs that come nearer than this part to a fair turn are counted, the more the nearer. Without any
 margin, rings of fakers would be free whenever chance lets one of them wait longer."""
-
-
-class Crowd(NamedTuple):
-    """How crowded a set of CPUs is, remembered as demand is: the time that passed, for how long its witnesses
-    ran, and how long they waited, in weight × ns; both by how much each wanted to run."""
-
-    length_ns: int = 0
-    ran: int = 0
-    waited: int = 0
-
-    def after(self, length_ns: int, decay_percent: int) -> Crowd:
-        """With a period more that nobody has seen yet."""
-        length_was, ran, waited = self
-        return Crowd(
-            length_was * decay_percent // 100 + length_ns,
-            ran * decay_percent // 100,
-            waited * decay_percent // 100,
-        )
-
-    def seen(self, weight: int, run_ns: int, ready_ns: int, length_ns: int) -> Crowd:
-        """By one witness more of the last period."""
-        length_was, ran, waited = self
-        wanted = (run_ns + ready_ns) * FULL // length_ns
-        return Crowd(length_was, ran + wanted * run_ns, waited + wanted * ready_ns * weight)
-
-    def turn_ns(self, neutral: int) -> int:
-        """What one of that neutral weight that always wants to run gets there; 0 if nobody knows."""
-        ran = self.ran * neutral
-        return self.length_ns * ran // (ran + self.waited) if ran else 0
 
 
 class Balance(NamedTuple):

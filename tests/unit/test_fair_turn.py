@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dasec.critical import CriticalState
-from dasec.critical.weights import Crowd
+from dasec.critical.crowd import Crowd
 
 from ..builders import Row
 from .test_critical import BUSY, FAN_OUT, Run, background
@@ -70,7 +70,7 @@ def test_a_vcpu_alone_on_an_idle_cpu_does_not_make_its_workload_free_on_a_crowde
 def test_a_fair_turn_is_by_share_of_the_weight_that_one_competes_with(neutral: int, part: float) -> None:
     # a witness of weight 1024 that runs for a quarter of the time beside 3072
     period_ns = 80_000_000
-    crowd = Crowd().after(period_ns, 85).seen(1024, period_ns // 4, period_ns * 3 // 4, period_ns)
+    crowd = Crowd().after(period_ns, [(1024, period_ns // 4, period_ns * 3 // 4)], 85)
     assert crowd.turn_ns(neutral) == pytest.approx(period_ns * part, rel=1e-6)
 
 
