@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -51,6 +52,27 @@ def test_a_neighbour_that_always_waits_is_a_witness() -> None:
     crowded, *_, low = Run().live(rows, [WAITING, WAITING], periods=4)
     assert crowded < RAISED[0] / 2
     assert low < 1024 / 2
+
+
+def test_workloads_whose_bursts_come_and_go_stay_on_one_scale() -> None:
+    # as in the load `step`: four workloads on two cores, critical threads for 11 to 17 ms of 80 in each, and
+    # background for 0 to 3 bursts of 10 ms, each of which waits as long as it runs
+    chance, run = random.Random(1), Run()
+    scales = set()
+    for index in range(60):
+        bursts = [chance.randint(0, 3) for _ in range(4)]
+        parts = [chance.uniform(0.6, 0.9) for _ in range(4)]
+        tables = [
+            [
+                *[replace(row, consumed_ms=row.consumed_ms * part) for row in FAN_OUT],
+                Row(10 * each, ready_ms=10 * each, wakeups=each, external=0, chain_ms=0),
+            ]
+            for each, part in zip(bursts, parts, strict=True)
+        ]
+        run.live(*tables)
+        if index >= 10:
+            scales |= {run.weight(0, group=group) for group in range(4)}
+    assert scales == {RAISED[0]}
 
 
 def test_who_may_not_use_the_same_cpus_is_no_witness() -> None:
