@@ -18,10 +18,9 @@ from .model import Decision
 PERCENT = 1.0
 """Of one core: what a node's operator gives to a daemon whatever the size of the host."""
 
-LONGEST_NS = 1_000_000_000
+LONGEST_NS = 1_600_000_000
 """No look is later than this, so that a rule stays alive; what cannot be paid by then is forgiven. A step of
-load is then corrected within 25 periods of 80 ms: by one look that saw a part of it, and one that saw nothing
-else (tests/unit/test_critical.py)."""
+load is then corrected within 20 periods of 80 ms, where 25 are asked for (tests/unit/test_critical.py)."""
 
 SAVED_NS = 10_000_000_000
 """The earnings of so much time can be saved up: by hand, for 25 looks of 4 ms, one a period for 2 s."""

@@ -190,7 +190,7 @@ def test_where_nothing_is_to_be_done_the_next_looks_are_later() -> None:
     assert run.last.rest == 1  # there is somebody to be judged
 
 
-@pytest.mark.parametrize("every", [1, 4, 12])
+@pytest.mark.parametrize("every", [1, 4, 12, 20])
 def test_a_step_of_load_is_answered_within_25_periods_however_late_the_looks_are(every: int) -> None:
     waiting = background(consumed_ms=15, ready_ms=25)
     for seen in range(every):  # the periods of the first look that the step is in
