@@ -34,6 +34,8 @@ class ThreadState(StrEnum):
 class Knob(StrEnum):
     """Anything that we write."""
 
+    __hash__ = str.__hash__  # an enum's own is Python code, and a write looks up a few of these
+
     WEIGHT = "weight"
     RESCHEDULING_LATENCY = "rescheduling_latency"
     AFFINITY = "affinity"
