@@ -62,7 +62,7 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure what a control period costs, with real threads and the real daemon.
+    """Measure what looking costs, with real threads and the real daemon.
 
     The host is kept about 30 % busy; as root, weights (own groups), slices and affinities are
     really written, to the benchmark's own threads only. Without root the daemon runs dry.
