@@ -201,6 +201,14 @@ def test_settling_counts_periods_from_the_first_background_to_half_of_the_way(tm
     assert courses(tmp_path, ["critical", "oracle"], ("main",)) == (found,)
 
 
+def test_a_look_of_several_periods_counts_as_so_many(tmp_path: Path) -> None:
+    even, end = (1024, 1024), (1792, 256)
+    record = record_of(tmp_path, [0, 10**7, 0], [even, even, end])
+    lines = [json.loads(line) | {"length_ns": 5 * 80_000_000} for line in record.read_text().splitlines()]
+    record.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert course(record, "critical", ("main",)).settled == 5
+
+
 def test_who_never_prefers_anybody_never_settles(tmp_path: Path) -> None:
     record = record_of(tmp_path, [10**7] * 3, [(1024, 1024)] * 3)
     assert course(record, "critical", ("main",)).settled is None
