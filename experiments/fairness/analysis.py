@@ -14,7 +14,9 @@ from enum import StrEnum
 from dasec.demo.arms import CONTROL, NONE
 from dasec.demo.statistics import Estimate, estimate
 
-from .wish import POLICY, Block, Done
+from ..suite.store import Done
+from .scenarios import CONTESTS
+from .wish import POLICY, Cell
 
 ALLOWED = 0.02
 """By how much a workload may miss its entitlement, or exceed it at another's expense."""
@@ -51,15 +53,15 @@ class Entitled:
 def summarise(done: Sequence[Done]) -> tuple[Entitled, ...]:
     """Every workload of every contest that was measured."""
     found: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
-    for one in sorted(done, key=lambda one: (one.block.layout, one.block.repetition)):
+    contests = list(CONTESTS)
+    for one in sorted(done, key=lambda one: (one.cell, one.repetition)):
+        cell = Cell.named(one.cell)
         for index, tenant in enumerate(one.of(NONE).tenants):
             cores = [one.of(arm).tenants[index].cores for arm in (NONE, CONTROL, POLICY)]
-            found.setdefault(_key(one.block, tenant.name), []).append((cores[0], cores[1], cores[2]))
-    return tuple(_entitled(key, rows) for key, rows in found.items())
-
-
-def _key(block: Block, workload: str) -> tuple[str, str, str]:
-    return block.contest, block.layout, workload
+            key = cell.contest, cell.layout, tenant.name
+            found.setdefault(key, []).append((cores[0], cores[1], cores[2]))
+    ordered = sorted(found.items(), key=lambda item: (item[0][1], contests.index(item[0][0])))
+    return tuple(_entitled(key, rows) for key, rows in ordered)
 
 
 def _entitled(key: tuple[str, str, str], rows: Sequence[tuple[float, float, float]]) -> Entitled:
