@@ -19,7 +19,7 @@ def publish(store: Store[Wish], known: Asked[Wish]) -> None:
     done = store.done()
     if not done:
         raise Refusal(ExitStatus.FAILED, f"{EXPERIMENT}: {store.folder}: no block is finished yet")
-    found = summarise(done)
+    found = summarise(done, known.wish.cores)
     page = store.folder / "report.md"
     page.write_text(report(found, known, draw(found, store.folder)), encoding="utf-8")
     click.echo(page.read_text(encoding="utf-8"))

@@ -11,8 +11,8 @@ from .analysis import ALLOWED, Entitled
 from .scenarios import CONTESTS
 from .wish import Wish
 
-HEAD = """| layout | contest | workload | cores without | A/A | critical / none | 2 % |
-|---|---|---|---|---|---|---|
+HEAD = """| layout | contest | workload | entitled | none | A/A | critical / none | critical / due | 2 % |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -25,9 +25,10 @@ def report(found: Sequence[Entitled], asked: Asked[Wish], plot: str) -> str:
     seats = "each thread pinned to a core" if wish.pinned else "threads where the kernel puts them"
     return (
         "# Fairness between workloads\n\n"
-        "CPU time under `critical` as ratio to the plain host, geometric mean and 95 % interval. A workload"
-        f" that keeps less than {1 - ALLOWED:.2f} by the whole interval is LOST; A/A is the plain host"
-        " beside itself."
+        "CPU time under `critical` as ratio to the plain host and to what is due, geometric mean and 95 %"
+        " interval. *Entitled*: cores by neutral weights. *Due*: that, or what the plain host gives where it"
+        f" is less. Who keeps less than {1 - ALLOWED:.2f} of that by the whole interval has LOST. A/A is the"
+        " plain host beside itself."
         f"\n\n{HEAD}{rows}\n![ratios]({plot})\n\n{about}\n"
         f"{wish.cores} cores, {seats}, {wish.timing.seconds:g} s after {wish.timing.warmup_s:g} s,"
         f" seed {wish.seed}\n\n{machine}\n"
@@ -39,9 +40,11 @@ def _row(one: Entitled) -> str:
         one.layout,
         f"`{one.contest}`",
         one.workload,
+        "–" if one.entitlement is None else f"{one.entitlement:.3f}",
         f"{one.cores:.3f}",
         _interval(one.control),
         _interval(one.policy),
+        _interval(one.due),
         str(one.kept),
     )
     return f"| {' | '.join(cells)} |\n"

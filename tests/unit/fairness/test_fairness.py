@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dasec.demo.arms import CONTROL, NONE
+from dasec.demo.layout import Layout
 from dasec.demo.results import RunResult, TenantResult
 from dasec.demo.scenario import Timing
 from dasec.exits import Refusal
 from dasec.load import latencies
 from experiments.fairness.analysis import Entitled, Kept, summarise
 from experiments.fairness.choice import EXPERIMENT
+from experiments.fairness.claims import divide, entitled
 from experiments.fairness.counted import command, task_for
 from experiments.fairness.plots import draw
 from experiments.fairness.report import report
@@ -59,12 +63,53 @@ def planted(lost: float, repetitions: int = 6) -> list[Done]:
     ids=["nothing", "just as much as allowed", "a tenth"],
 )
 def test_who_loses_more_than_two_percent_has_lost(lost: float, kept: Kept) -> None:
-    one, other = summarise(planted(lost))
+    one, other = summarise(planted(lost), 2)
     assert (one.workload, other.workload) == ("fanout", "batch")
     assert one.kept is kept
     assert other.kept is Kept.KEPT
     assert one.policy.ratio == pytest.approx((1 - lost) / 1.0025, rel=1e-3)
     assert one.control.low < one.control.ratio < one.control.high
+    assert one.due == one.policy, "less than its weights entitle it to, without us already"
+
+
+def test_who_has_more_than_its_weights_are_worth_may_lose_that() -> None:
+    _, other = summarise(planted(-0.1), 2)
+    assert other.entitlement == pytest.approx(0.8725)
+    assert other.policy.ratio == pytest.approx(0.9 / 0.995, rel=1e-2)
+    assert other.due.ratio == pytest.approx(0.9 / 0.8725)
+    assert other.kept is Kept.KEPT
+
+
+SHARED = [
+    ("equals", "flat", (1.0, 1.0)),
+    ("fanout", "flat", (0.255 + 1.745 / 2, 1.745 / 2)),
+    ("fanout", "vm", (1.0, 1.0)),
+    ("faker-lends", "flat", (4 / 3, 2 / 3)),
+    ("sleepers", "flat", (1.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("contest", "layout", "cores"), SHARED)
+def test_workloads_are_entitled_to_what_their_threads_claim(
+    contest: str, layout: str, cores: tuple[float, float]
+) -> None:
+    found = entitled(CONTESTS[contest].scenario(2), Layout(layout))
+    assert found is not None
+    assert tuple(found.values()) == pytest.approx(cores)
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_who_changes_its_role_has_no_entitlement_to_compute(layout: Layout) -> None:
+    assert entitled(CONTESTS["alternating"].scenario(2), layout) is None
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), st.floats(0.1, 4.0))
+def test_nobody_gets_more_than_it_wants_and_nothing_wanted_is_left(wants: list[float], cores: float) -> None:
+    found = divide(wants, cores)
+    assert all(0 <= got <= want for got, want in zip(found, wants, strict=True))
+    assert sum(found) == pytest.approx(min(cores, sum(wants)))
+    unfilled = [got for got, want in zip(found, wants, strict=True) if got < want]
+    assert all(got == pytest.approx(max(found)) for got in unfilled)
 
 
 @pytest.mark.parametrize("contest", CONTESTS)
@@ -117,9 +162,9 @@ def test_the_records_of_a_block_that_is_measured_again_are_cleared(tmp_path: Pat
 
 def test_the_report_names_the_loser_and_shows_a_picture(tmp_path: Path) -> None:
     done = planted(0.1)
-    found: tuple[Entitled, ...] = summarise(done)
+    found: tuple[Entitled, ...] = summarise(done, 2)
     page = report(found, Asked(WISH, HOST), draw(found, tmp_path))
-    assert "| flat | `fanout` | fanout | 1.002 | 0.995 (" in page
+    assert "| flat | `fanout` | fanout | 1.127 | 1.002 | 0.995 (" in page
     assert page.count("LOST |") == 1
     assert "2 cores, threads where the kernel puts them, 4 s after 1 s, seed 7" in page
     assert (tmp_path / "fairness.png").stat().st_size > 5000
