@@ -11,8 +11,8 @@ from .analysis import ALLOWED, Entitled
 from .scenarios import CONTESTS
 from .wish import Wish
 
-HEAD = """| layout | contest | workload | entitled | none | A/A | critical / none | critical / due | 2 % |
-|---|---|---|---|---|---|---|---|---|
+HEAD = """| layout | contest | workload | n | entitled | none | A/A | critical / none | critical / due | 2 % |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -40,6 +40,7 @@ def _row(one: Entitled) -> str:
         one.layout,
         f"`{one.contest}`",
         one.workload,
+        str(one.repetitions),
         "–" if one.entitlement is None else f"{one.entitlement:.3f}",
         f"{one.cores:.3f}",
         _interval(one.control),

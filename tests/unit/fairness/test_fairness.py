@@ -164,7 +164,7 @@ def test_the_report_names_the_loser_and_shows_a_picture(tmp_path: Path) -> None:
     done = planted(0.1)
     found: tuple[Entitled, ...] = summarise(done, 2)
     page = report(found, Asked(WISH, HOST), draw(found, tmp_path))
-    assert "| flat | `fanout` | fanout | 1.127 | 1.002 | 0.995 (" in page
+    assert "| flat | `fanout` | fanout | 6 | 1.127 | 1.002 | 0.995 (" in page
     assert page.count("LOST |") == 1
     assert "2 cores, threads where the kernel puts them, 4 s after 1 s, seed 7" in page
     assert (tmp_path / "fairness.png").stat().st_size > 5000
