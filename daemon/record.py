@@ -89,6 +89,7 @@ class PeriodLine(TypedDict, total=False):
     decision: Mapping[str, object]
     results: list[Sequence[object]]
     violations: Sequence[str]
+    held: Sequence[Sequence[object]]
     stages_ns: Mapping[str, int]
 
 
@@ -162,9 +163,11 @@ class Encoder:
         line, encoder._chain = seal(to_json(header), 0)
         return encoder, line
 
-    def line(self, entry: Entry) -> bytes:
-        """The line of one period."""
+    def line(self, entry: Entry, held: Sequence[Sequence[object]] | None = None) -> bytes:
+        """The line of one period; with `held` (grounds.py) one that leaves nothing out."""
         period = entry.period
+        if held is not None:
+            self._topology = self._workloads = None
         line: PeriodLine = {"period": period.index, "clock_ns": entry.clock_ns, "length_ns": period.length_ns}
         if entry.late_periods:
             line["late_periods"] = entry.late_periods
@@ -184,6 +187,8 @@ class Encoder:
             line["results"] = [result_row(result, self._layout) for result in entry.results]
         if entry.violations:
             line["violations"] = entry.violations
+        if held is not None:
+            line["held"] = held
         line["stages_ns"] = entry.stages._asdict()
         sealed, self._chain = seal(to_json(line), self._chain)
         return sealed

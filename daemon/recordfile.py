@@ -9,12 +9,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from .grounds import Grounds
 from .log import Announcer
 from .model import PolicyState
 from .record import Encoder, Entry
 
 RETRY_NS = 10_000_000_000
 """How long a record that could not be written rests before the next try."""
+
+WHOLE_BYTES = 1 << 20
+"""How far apart the lines lie that leave nothing out: what `dasec explain` and `dasec top` read at most
+(docs/record.md, "Reading from the end")."""
 
 FIRST_BYTES = b'{"dasec_record":'
 
@@ -42,8 +47,9 @@ class RecordFile:
         self._max_bytes, self._files = max_bytes, files
         self._clock = clock
         self._descriptor = -1
-        self._size = 0
+        self._size = self._whole_at = 0
         self._bounded = True
+        self._grounds = Grounds()
         self._encoder: Encoder | None = None
         self._retry_ns = 0
         refuse_foreign(path)
@@ -51,6 +57,7 @@ class RecordFile:
 
     def write(self, entry: Entry, before: PolicyState) -> None:
         """Add one period, decided from the state `before`. A full disk is announced, never raised."""
+        self._grounds.note(entry)
         if self._descriptor < 0 and self._clock() < self._retry_ns:
             return
         self._guarded(lambda: self._append(entry, before))
@@ -84,7 +91,11 @@ class RecordFile:
         header = b""
         if self._encoder is None:
             self._encoder, header = Encoder.begin(self._policy, self._parameters, before)
-        self._put(header + self._encoder.line(entry))
+        held = None
+        if header or self._size >= self._whole_at:
+            held = self._grounds.rows(entry.period)
+            self._whole_at = self._size + WHOLE_BYTES
+        self._put(header + self._encoder.line(entry, held))
 
     def _put(self, data: bytes) -> None:
         """All of `data` or, as far as the file allows, none of it."""

@@ -31,7 +31,7 @@ FUNCTION_CAP = 50
 
 HEAVY = {
     *("click", "hdrh", "hypothesis", "libvirt", "matplotlib"),
-    *("numpy", "pydantic", "pydantic_core", "rich", "scipy"),
+    *("http", "numpy", "pydantic", "pydantic_core", "rich", "scipy"),
 }
 KEEPER_NEEDS = {
     *("dasec.safety", "dasec.linux", "dasec.model", "dasec.cpulist"),
