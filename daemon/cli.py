@@ -113,6 +113,24 @@ def explain(workload: str, record: Path | None, as_json: bool, directory: Path) 
 
 
 @commands.command()
+@record_option
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 60),
+    default=1.0,
+    show_default=True,
+    help="Seconds between looks.",
+)
+@click.option("--times", type=click.IntRange(min=1), help="Stop after so many looks.")
+@directory_option
+def top(record: Path | None, interval: float, times: int | None, directory: Path) -> None:
+    """Show live who waits, which knobs they have, and why these changed."""
+    from .top import show as show_live
+
+    show_live(record, directory, interval, times)
+
+
+@commands.command()
 @directory_option
 def verify(directory: Path) -> None:
     """Compare the kernel with what the journal says that we meant."""
