@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from . import cpulist
-from .complaints import nearest
 from .exits import ExitStatus, Refusal
 from .grounds import IN_FORCE, Ground, Grounds
 from .model import Knob, Knobs, KnobValue, Outcome, Vcpu
 from .recordtail import RecordTail, Seen, Unreadable
 from .ruletext import meaning, milliseconds, numbers
-from .status import NO_KNOBS, Absent, Status, read
 
+if TYPE_CHECKING:
+    from .status import Status
+
+NONE_OURS = Knobs(None, None, None)
 NOT_OURS = "not ours: this host has no such knob for it, it was left to somebody else, or it is not wanted"
 AS_FOUND = "as found: nothing was written"
 
@@ -71,6 +73,8 @@ class End:
 
 def record_of(directory: Path, now_ns: int) -> tuple[Path, Status]:
     """The running daemon's record, and what it says of itself. Raises Refusal."""
+    from .status import Absent, read
+
     status = read(directory, now_ns)
     if isinstance(status, Absent):
         raise Refusal(ExitStatus.FAILED, f"{status.why}, or name a record with --record FILE")
@@ -99,6 +103,8 @@ def explain(path: Path, name: str, status: Status | None) -> Story:
     end = end_of(path)
     workloads = {workload.name: workload for workload in end.seen.period.workloads}
     if name not in workloads:
+        from .complaints import nearest
+
         known = nearest(name, workloads) if workloads else "there is none at present"
         raise Refusal(
             ExitStatus.FAILED, f"no workload {name!r} in the last period of the record {path}: {known}"
@@ -116,7 +122,7 @@ def explain(path: Path, name: str, status: Status | None) -> Story:
 
 
 def _vcpu(vcpu: Vcpu, end: End) -> VcpuStory:
-    present = end.seen.period.knobs.get(vcpu.id, NO_KNOBS)
+    present = end.seen.period.knobs.get(vcpu.id, NONE_OURS)
     return VcpuStory(
         vcpu=vcpu.name, tid=vcpu.id.tid, knobs=[_knob(vcpu, knob, present, end) for knob in Knob]
     )

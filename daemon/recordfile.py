@@ -13,15 +13,17 @@ from .grounds import Grounds
 from .log import Announcer
 from .model import PolicyState
 from .record import Encoder, Entry
+from .recordtail import FIRST_BYTES
 
 RETRY_NS = 10_000_000_000
 """How long a record that could not be written rests before the next try."""
 
-WHOLE_BYTES = 1 << 20
-"""How far apart the lines lie that leave nothing out: what `dasec explain` and `dasec top` read at most
-(docs/record.md, "Reading from the end")."""
+WHOLE_BYTES = 1 << 18
+"""How far apart the lines lie at least that leave nothing out, from which `dasec explain` and `dasec top`
+read on (docs/record.md, "Reading from the end")."""
 
-FIRST_BYTES = b'{"dasec_record":'
+WHOLE_PART = 8
+"""Such lines are one part in so many of the record at most, however many vCPUs there are."""
 
 
 class NotARecord(Exception):
@@ -91,11 +93,11 @@ class RecordFile:
         header = b""
         if self._encoder is None:
             self._encoder, header = Encoder.begin(self._policy, self._parameters, before)
-        held = None
-        if header or self._size >= self._whole_at:
-            held = self._grounds.rows(entry.period)
-            self._whole_at = self._size + WHOLE_BYTES
-        self._put(header + self._encoder.line(entry, held))
+        whole = bool(header) or self._size >= self._whole_at
+        line = self._encoder.line(entry, self._grounds.rows(entry.period) if whole else None)
+        if whole:
+            self._whole_at = self._size + max(WHOLE_BYTES, WHOLE_PART * len(line))
+        self._put(header + line)
 
     def _put(self, data: bytes) -> None:
         """All of `data` or, as far as the file allows, none of it."""

@@ -1,7 +1,7 @@
 """Reading a record from its end: from the last line that leaves nothing out, and then on as it grows.
 
-Such a line is at most `WHOLE_BYTES` and one line away from the end, however long the record is, and the first
-line of every file is one; so nothing older is ever needed, neither from this file nor from FILE.1.
+Such lines come at short distances (recordfile.py), however long the record is, and the first line of every
+file is one; so nothing older is ever needed, neither from this file nor from FILE.1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from .model import Period
 from .record import SEAL_LENGTH, Decoder, Layout, PeriodLine, unseal
-from .recordfile import FIRST_BYTES
+
+FIRST_BYTES = b'{"dasec_record":'
+"""How a header begins, and so every record."""
 
 WHOLE = b',"held":['
 """What only lines have that leave nothing out: in a name, the quotes would have backslashes."""

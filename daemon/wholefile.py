@@ -13,9 +13,11 @@ def fresh(path: Path) -> Path:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Raises OSError, also where only a part had room; then `path` is as it was."""
+    """All may read it, whatever our mask. Raises OSError, also where only a part had room; then `path` is
+    as it was."""
     descriptor = os.open(fresh(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
+        os.fchmod(descriptor, 0o644)
         if os.write(descriptor, content) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:

@@ -32,7 +32,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The daemon at the time of rendering. `since_ns`: length of the time that percentages are of."""
+    """The daemon at the time of rendering. `since_ns`: length of the time that ratios are of."""
 
     cpu_s: float
     resident_bytes: int
@@ -42,7 +42,7 @@ class Now:
 
 
 def render(about: About, tally: Tally, now: Now) -> str:
-    """All metrics as one text; percentages start anew with it."""
+    """All metrics as one text; ratios start anew with it."""
     return "".join([*_daemon(about, now), *_doings(tally), *_workloads(tally, now), *_vcpus(tally, now)])
 
 
@@ -57,9 +57,9 @@ def _daemon(about: About, now: Now) -> Iterator[str]:
     yield one("dasec_period_seconds", "gauge", "The length of a control period.", about.period_ms / 1000)
     yield one("dasec_cpu_budget_ratio", "gauge", "What the daemon may take of one core.", CPU_BUDGET_RATIO)
     yield one("dasec_troubles", "gauge", "Troubles that dasec status shows at present.", now.troubles)
-    yield one("process_cpu_seconds_total", "counter", "CPU time of the daemon.", now.cpu_s)
-    yield one("process_resident_memory_bytes", "gauge", "Memory of the daemon.", now.resident_bytes)
-    yield one("process_start_time_seconds", "gauge", "When the daemon started (Unix time).", about.started_s)
+    yield one("dasec_cpu_seconds_total", "counter", "CPU time of the daemon.", now.cpu_s)
+    yield one("dasec_resident_memory_bytes", "gauge", "Memory of the daemon.", now.resident_bytes)
+    yield one("dasec_start_time_seconds", "gauge", "When the daemon started (Unix time).", about.started_s)
 
 
 def _doings(tally: Tally) -> Iterator[str]:
@@ -128,10 +128,10 @@ def _vcpus(tally: Tally, now: Now) -> Iterator[str]:
         )
         yield from [each.buckets.lines(RUN, each.waits, each.ready_ns) for each in vcpus]
     yield family(
-        "dasec_vcpu_cpu_ready_percent",
+        "dasec_vcpu_cpu_ready_ratio",
         "gauge",
-        "CPU-Ready: time ready without a core, of the time since the metrics before these.",
-        [(each.given, _ready_percent(each, now.since_ns)) for each in vcpus],
+        "CPU-Ready: part of the time since the rendering before this one that it was ready without a core.",
+        [(each.given, _ready_ratio(each, now.since_ns)) for each in vcpus],
     )
     yield family(
         "dasec_vcpu_conflicts_total",
@@ -149,9 +149,9 @@ def _vcpus(tally: Tally, now: Now) -> Iterator[str]:
     yield from _as_libvirt(vcpus)
 
 
-def _ready_percent(totals: VcpuTotals, since_ns: int) -> float:
+def _ready_ratio(totals: VcpuTotals, since_ns: int) -> float:
     grown_ns, totals.rendered_ready_ns = totals.ready_ns - totals.rendered_ready_ns, totals.ready_ns
-    return round(100 * grown_ns / since_ns, 3) if since_ns else 0.0
+    return round(grown_ns / since_ns, 5) if since_ns else 0.0
 
 
 def _knobs(tally: Tally, vcpus: Sequence[VcpuTotals]) -> Iterator[str]:

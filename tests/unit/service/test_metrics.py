@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -110,13 +111,13 @@ def test_times_and_conflicts_are_the_exact_sums_of_the_periods() -> None:
     assert values(text, "dasec_vcpu_conflicts_total") == conflicts
 
 
-def test_ready_percent_is_of_the_time_since_the_rendering_before() -> None:
+def test_the_ready_ratio_is_of_the_time_since_the_rendering_before() -> None:
     first, second = busy_history(2)
     who = second.period.workloads[0].vcpus[0].id
     used = Usage(1, 20_000_000, 3, second.period.usage[who].state, 0)
     second = second._replace(period=replace(second.period, usage={**second.period.usage, who: used}))
     text = text_of([first._replace(clock_ns=80_000_000), second._replace(clock_ns=160_000_000)])
-    assert values(text, "dasec_vcpu_cpu_ready_percent")[str(who.tid)] == 25.0
+    assert values(text, "dasec_vcpu_cpu_ready_ratio")[str(who.tid)] == 0.25
 
 
 def test_waits_fall_into_buckets_by_the_mean_of_a_period() -> None:
@@ -264,8 +265,13 @@ def test_an_address_that_is_taken_is_one_line() -> None:
 
 def test_the_textfile_is_replaced_whole_and_leaves_with_the_daemon(tmp_path: Path) -> None:
     told = exporter(textfile=tmp_path / "dasec.prom")
-    told.write(busy_history(1)[0], STATE)
+    mask = os.umask(0o077)
+    try:
+        told.write(busy_history(1)[0], STATE)
+    finally:
+        os.umask(mask)
     assert (tmp_path / "dasec.prom").read_bytes() == told.text
+    assert (tmp_path / "dasec.prom").stat().st_mode & 0o777 == 0o644, "node_exporter is another user"
     told.close()
     assert list(tmp_path.iterdir()) == []
 
