@@ -79,14 +79,16 @@ def serve(order: Order) -> None:
         records = list(_record(order, announcer))
         for record in records:
             stack.callback(record.close)
+        exporters = list(_exporter(order, announcer))
+        for exporter in exporters:
+            stack.callback(exporter.close)
         stage = stack.enter_context(_guarded(order) if order.touches_the_host else _untouched(order))
         subject = _subject(order, stage)
         statuses = list(_status(order, subject, announcer))
         for status in statuses:
             stack.callback(status.remove)
-        exporters = list(_exporter(order, subject, announcer))
         for exporter in exporters:
-            stack.callback(exporter.close)
+            exporter.begin(subject)
         workloads = discovery(order.config)
         stack.callback(workloads.close)
 
@@ -246,13 +248,13 @@ def _status(order: Order, subject: Subject, announcer: Announcer) -> Iterator[St
         yield StatusFile(order.directory, subject, announcer)
 
 
-def _exporter(order: Order, subject: Subject, announcer: Announcer) -> Iterator[Exporter]:
+def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:
     """The metrics, if they have somewhere to go."""
     outlets = order.config.metrics.outlets()
     if outlets is not None:
         from .metrics.exporter import Exporter
 
-        yield Exporter(outlets, subject, announcer)
+        yield Exporter(outlets, announcer)
 
 
 def _introduce(order: Order, capabilities: Capabilities) -> None:

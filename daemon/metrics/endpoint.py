@@ -18,12 +18,17 @@ PATIENCE_S = 2.0
 """How long a client may be silent: Prometheus' own limit for a scrape is 10 s, and others wait meanwhile."""
 
 
+LEAVE_S = 0.1
+"""How long the end of the daemon waits for the end of a scrape."""
+
+
 class Endpoint:
     """Serves what `text` gives as /metrics. Raises OSError if it cannot have that address."""
 
     def __init__(self, address: str, port: int, text: Callable[[], bytes]) -> None:
         self._server = _server_class(address)((address, port), _handler_class(text))
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._open = True
+        self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
         # A signal that stops the daemon must find no thread that does not block it (pace.py).
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
@@ -37,10 +42,15 @@ class Endpoint:
         return int(self._server.server_address[1])
 
     def close(self) -> None:
-        """No more scrapes."""
-        self._server.shutdown()
-        self._thread.join()
+        """No more scrapes. It does not wait for a client that is slow."""
+        self._open = False
+        self._server.socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join(LEAVE_S)
         self._server.server_close()
+
+    def _serve(self) -> None:
+        while self._open:
+            self._server.handle_request()
 
 
 def _server_class(address: str) -> type[TCPServer]:

@@ -25,17 +25,27 @@ if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 
+NOBODY = About("", "", "", False, 0, 0.0)
+
+
 class Exporter:
     """Counts in the loop and serves from a thread. Raises Refusal if it cannot have its address."""
 
     def __init__(
         self,
         outlets: Outlets,
-        subject: Subject,
         announcer: Announcer,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._outlets, self._announcer, self._clock = outlets, announcer, clock
+        self._about = NOBODY
+        self._tally = Tally()
+        self._due_ns = self._rendered_clock_ns = 0
+        self.text = b""
+        self._endpoint = None if outlets.port is None else self._listen(outlets.port)
+
+    def begin(self, subject: Subject) -> None:
+        """Who it is that counts: known only when the host is there."""
         self._about = About(
             version("dasec"),
             subject.policy,
@@ -44,10 +54,7 @@ class Exporter:
             subject.period_ms,
             time.time(),
         )
-        self._tally = Tally()
-        self._due_ns = self._rendered_clock_ns = 0
         self.text = render(self._about, self._tally, self._now(0, PolicyState())).encode()
-        self._endpoint = None if outlets.port is None else self._listen(outlets.port)
 
     def write(self, entry: Entry, before: PolicyState) -> None:  # noqa: ARG002  # the interface of witnesses
         """Count one period, and render if it is time."""

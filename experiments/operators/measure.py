@@ -141,8 +141,10 @@ def measure(vcpus: int, total_bytes: int) -> dict[str, object]:
         path = Path(folder) / "record"
         record(path, seen, total_bytes)
         subject = Subject("critical", 80, False, EXACT)
-        exporter = Exporter(Outlets("127.0.0.1", 19_754, None, 300), subject, Announcer())
-        quick = Exporter(Outlets("127.0.0.1", None, None, 0), subject, Announcer())
+        exporter = Exporter(Outlets("127.0.0.1", 19_754, None, 300), Announcer())
+        quick = Exporter(Outlets("127.0.0.1", None, None, 0), Announcer())
+        exporter.begin(subject)
+        quick.begin(subject)
         each = iter(seen * 10)
         exporter.write(next(each), STATE)
         quick.write(next(each), STATE)

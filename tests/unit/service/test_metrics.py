@@ -51,7 +51,9 @@ class Clock:
 
 
 def exporter(port: int | None = None, textfile: Path | None = None, address: str = LOOPBACK) -> Exporter:
-    return Exporter(Outlets(address, port, textfile, 1), SUBJECT, Announcer(), Clock())
+    told = Exporter(Outlets(address, port, textfile, 1), Announcer(), Clock())
+    told.begin(SUBJECT)
+    return told
 
 
 def text_of(entries: Iterable[Entry]) -> str:
