@@ -22,6 +22,9 @@ RULES: Mapping[str, str] = MappingProxyType(
         "guard.with": "the guard looks how the workload does with the policy: as the policy had it",
         "guard.neutral": "the guard has found harm, so the policy is off here",
         "static.pin": "pinned once, evenly",
+        "bvt.warp": "its workload is declared latency-critical, so it may start sooner",
+        "bvt.unwarp": "it ran for too long to start sooner; for a while it is as it was found",
+        "parties.hold": "its workload holds these cores",
         "oracle.raise": "the configuration says that it is critical",
         "oracle.yield": "the configuration does not say that it is critical",
     }

@@ -18,6 +18,7 @@ from dasec.grounds import Grounds
 from dasec.hosts.fake import EXACT
 from dasec.log import Announcer
 from dasec.model import Change, Decision, Knob, Knobs, Outcome, Reason, Result, VcpuId
+from dasec.policy import POLICIES
 from dasec.record import Entry
 from dasec.recordfile import WHOLE_BYTES, WHOLE_PART, RecordFile
 from dasec.recordtail import WHOLE, RecordTail, Unreadable
@@ -28,7 +29,8 @@ from dasec.status import INTERVAL_NS, StatusFile, Subject
 from .command import REPOSITORY, dasec
 from .periods import STATE, busy_history, histories
 
-RULE = re.compile(r'"((?:tsa|rla|rcr|critical|guard|static|oracle)\.[a-z]+)"')
+DECIDING = ("tsa", "rla", "rcr", "critical", "guard", "baselines")
+RULE = re.compile(rf'"((?:tsa|rla|rcr|guard|{"|".join(POLICIES)})\.[a-z]+)"')
 
 
 def recorded(
@@ -318,8 +320,8 @@ def test_threads_that_are_gone_take_no_room_in_the_record() -> None:
 def test_every_rule_has_a_meaning() -> None:
     used = {
         rule
-        for path in (REPOSITORY / "daemon").rglob("*.py")
-        if path.name != "ruletext.py"
+        for folder in DECIDING
+        for path in (REPOSITORY / "daemon" / folder).rglob("*.py")
         for rule in RULE.findall(path.read_text(encoding="utf-8"))
     }
     assert used == set(RULES)
