@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from .budget import UNBOUNDED, Account, Budget, Outlay
 from .hosts.host import Host, Restored, RosterEntry
 from .log import Announcer
 from .model import Change, Outcome, PolicyState, Result, Snapshot
@@ -43,21 +44,23 @@ class Parts:
     stand_by: Callable[[], bool]
     witnesses: tuple[Witness, ...]
     announcer: Announcer
+    budget: Budget = UNBOUNDED
 
 
 def control(parts: Parts, pace: Pace) -> Restored:
     """Run periods until the pace ends; whatever happens, put every knob back."""
     state = parts.policy.initial_state()
-    index, recorded_ns, rest = 0, 0, 1
+    index, recorded_ns, outlay = 0, 0, Outlay()
     try:
         before = _observe(parts)
         _settle_garbage()
-        while pace.wait(rest):
+        account = Account(0, time.monotonic_ns(), time.process_time_ns())
+        while pace.wait(outlay.rest):
             started_ns = time.monotonic_ns()
             guarded = parts.stand_by()
             after = _observe(parts)
             if before is None or after is None:
-                before, rest = after or before, 1
+                before, outlay = after or before, Outlay()
                 continue
             observed_ns = time.monotonic_ns()
             period = between(index, before, after)
@@ -69,10 +72,13 @@ def control(parts: Parts, pace: Pace) -> Restored:
             stages = Stages(
                 observed_ns - started_ns, decided_ns - observed_ns, applied_ns - decided_ns, recorded_ns
             )
-            entry = Entry(after.clock_ns, pace.late, period, decision, results, planned.violations, stages)
+            account, outlay = parts.budget.pay(account, after.clock_ns, time.process_time_ns(), decision)
+            entry = Entry(
+                after.clock_ns, pace.late, period, decision, results, planned.violations, stages, outlay
+            )
             for witness in parts.witnesses:
                 witness.write(entry, state)
-            before, state, index, rest = after, decision.state, index + 1, decision.rest
+            before, state, index = after, decision.state, index + 1
             recorded_ns = time.monotonic_ns() - applied_ns
     finally:
         gc.unfreeze()

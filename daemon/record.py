@@ -21,6 +21,7 @@ from typing import NamedTuple, TypedDict, TypeVar, cast
 from pydantic_core import to_json
 
 from . import cpulist
+from .budget import Outlay
 from .model import (
     IDLE,
     Change,
@@ -91,6 +92,8 @@ class PeriodLine(TypedDict, total=False):
     violations: Sequence[str]
     held: Sequence[Sequence[object]]
     stages_ns: Mapping[str, int]
+    cpu_ns: int
+    rest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ class Entry(NamedTuple):
     results: Sequence[Result]
     violations: Sequence[str]
     stages: Stages
+    outlay: Outlay = Outlay()
 
 
 def seal(body: bytes, chain: int) -> tuple[bytes, int]:
@@ -166,9 +170,9 @@ class Encoder:
     def line(self, entry: Entry, held: Sequence[Sequence[object]] | None = None) -> bytes:
         """The line of one period; with `held` (grounds.py) one that leaves nothing out."""
         period = entry.period
-        if held is not None:
-            self._topology = self._workloads = None
         line: PeriodLine = {"period": period.index, "clock_ns": entry.clock_ns, "length_ns": period.length_ns}
+        if held is not None:
+            self._topology, self._workloads, line["held"] = None, None, held
         if entry.late_periods:
             line["late_periods"] = entry.late_periods
         if period.topology != self._topology:
@@ -187,9 +191,8 @@ class Encoder:
             line["results"] = [result_row(result, self._layout) for result in entry.results]
         if entry.violations:
             line["violations"] = entry.violations
-        if held is not None:
-            line["held"] = held
         line["stages_ns"] = entry.stages._asdict()
+        line["cpu_ns"], line["rest"] = entry.outlay
         sealed, self._chain = seal(to_json(line), self._chain)
         return sealed
 
@@ -256,8 +259,7 @@ def workload_row(workload: Workload) -> Mapping[str, object]:
 
 def knobs_row(knobs: Knobs) -> KnobsRow:
     """A vCPU's knobs as a line holds them."""
-    weight, latency_ns, affinity = knobs
-    return weight, latency_ns, None if affinity is None else sorted(affinity)
+    return (*knobs[:2], None if knobs.affinity is None else sorted(knobs.affinity))
 
 
 def decision_row(decision: Decision, layout: Layout, before: PolicyState | None) -> Mapping[str, object]:
@@ -395,5 +397,4 @@ def read_workload(row: Mapping[str, object]) -> Workload:
 
 def read_knobs(row: KnobsRow) -> Knobs:
     """The inverse of `knobs_row`."""
-    weight, latency_ns, affinity = row
-    return Knobs(weight, latency_ns, None if affinity is None else frozenset(affinity))
+    return Knobs(row[0], row[1], None if row[2] is None else frozenset(row[2]))

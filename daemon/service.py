@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import cpulist, log
+from .budget import Budget
 from .config import Config, WorkloadSection
 from .edges.monitor import open_edges
 from .edges.reading import WakeEdges
@@ -107,6 +108,7 @@ def serve(order: Order) -> None:
             stand_by=stage.stand_by,
             witnesses=(HostNotices(stage.notices), remarks, *records, *statuses, *exporters),
             announcer=announcer,
+            budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
         )
         _introduce(order, stage.host.capabilities)
         with Pace(order.config.period_ms * 1_000_000, order.periods) as pace:
@@ -239,7 +241,14 @@ def _record(order: Order, announcer: Announcer) -> Iterator[RecordFile]:
 
 def _subject(order: Order, stage: Stage) -> Subject:
     settings = order.config
-    return Subject(settings.policy, settings.period_ms, order.dry_run, stage.host.capabilities, order.record)
+    return Subject(
+        settings.policy,
+        settings.period_ms,
+        order.dry_run,
+        stage.host.capabilities,
+        settings.budget_percent,
+        order.record,
+    )
 
 
 def _status(order: Order, subject: Subject, announcer: Announcer) -> Iterator[StatusFile]:

@@ -94,7 +94,8 @@ class Critical:
             tuple(draft.excess),
             calm,
         )
-        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes, periods_to_rest(calm))
+        rest = periods_to_rest(calm)
+        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes, rest, can_wait=True)
 
 
 def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft: _Draft) -> _Seen:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 
-NOBODY = About("", "", "", False, 0, 0.0)
+NOBODY = About("", "", "", False, 0, 0.0, 0.0)
 
 
 class Exporter:
@@ -53,6 +53,7 @@ class Exporter:
             subject.dry_run,
             subject.period_ms,
             time.time(),
+            subject.budget_percent / 100,
         )
         self.text = render(self._about, self._tally, self._now(0, PolicyState())).encode()
 

@@ -11,9 +11,6 @@ from . import exposition
 from .exposition import Buckets, family, labels, one, seconds
 from .tally import STAGES, Tally, VcpuTotals
 
-CPU_BUDGET_RATIO = 0.01
-"""What the daemon may take of one core (docs/measurements.md, "Cost of reading")."""
-
 RUN = "dasec_vcpu_run_queue_wait_seconds"
 STAGE = "dasec_stage_seconds"
 
@@ -28,6 +25,7 @@ class About:
     dry_run: bool
     period_ms: int
     started_s: float
+    budget_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def _daemon(about: About, now: Now) -> Iterator[str]:
     )
     yield family("dasec_info", "gauge", "What runs; always 1.", [(given, 1)])
     yield one("dasec_period_seconds", "gauge", "The length of a control period.", about.period_ms / 1000)
-    yield one("dasec_cpu_budget_ratio", "gauge", "What the daemon may take of one core.", CPU_BUDGET_RATIO)
+    yield one("dasec_cpu_budget_ratio", "gauge", "What the daemon may take of one core.", about.budget_ratio)
     yield one("dasec_troubles", "gauge", "Troubles that dasec status shows at present.", now.troubles)
     yield one("dasec_cpu_seconds_total", "counter", "CPU time of the daemon.", now.cpu_s)
     yield one("dasec_resident_memory_bytes", "gauge", "Memory of the daemon.", now.resident_bytes)

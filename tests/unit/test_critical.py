@@ -45,6 +45,24 @@ FAN_OUT = [
 ]
 
 
+ASLEEP_ROW = Row(0, wakeups=0, external=0, chain_ms=0)
+
+
+def times(periods: int, rows: Sequence[Row]) -> list[Row]:
+    """What they do in so many periods."""
+    return [
+        replace(
+            row,
+            consumed_ms=row.consumed_ms * periods,
+            ready_ms=row.ready_ms * periods,
+            woken_by=[(waker, count * periods) for waker, count in row.woken_by if periods],
+            wakeups=None if row.wakeups is None else row.wakeups * periods,
+            chain_ms=None if row.chain_ms is None else row.chain_ms * periods,
+        )
+        for row in rows
+    ]
+
+
 class Run:
     """A workload under the policy, with its weights as the plans leave them."""
 
@@ -143,6 +161,26 @@ def test_where_nothing_is_to_be_done_the_next_looks_are_later() -> None:
     assert rests == [1] * 8 + [2] * 14  # the first three periods judge nobody
     run.live([*FAN_OUT, background()])
     assert run.last.rest == 1  # there is somebody to be judged
+
+
+@pytest.mark.parametrize("every", [1, 4, 12, 20])
+def test_a_step_of_load_is_answered_within_25_periods_however_late_the_looks_are(every: int) -> None:
+    waiting = background(consumed_ms=15, ready_ms=25)
+    for seen in range(every):  # the periods of the first look that the step is in
+        run = Run()
+        run.live(times(every, [*FAN_OUT, ASLEEP_ROW]), periods=BUSY, length_ms=80 * every, nested=True)
+        run.live([*times(every, FAN_OUT), *times(seen, [waiting])], length_ms=80 * every, nested=True)
+        passed = seen
+        while run.weight(0) < 4 * run.weight(4):
+            run.live(times(every, [*FAN_OUT, waiting]), length_ms=80 * every, nested=True)
+            passed += every
+        assert passed <= 25
+
+
+def test_a_decision_may_come_later_because_its_rule_goes_by_time() -> None:
+    run = Run()
+    run.live(FAN_OUT)
+    assert run.last.can_wait
 
 
 def test_a_long_period_fades_what_was_as_much_as_the_short_ones_in_it() -> None:

@@ -295,7 +295,7 @@ def test_the_running_daemons_record_is_found_by_its_status(tmp_path: Path) -> No
 
 def told_status(folder: Path, record: Path | None) -> None:
     now_ns = 0
-    file = StatusFile(folder, Subject("dasec", 80, False, EXACT, record), Announcer(), lambda: now_ns)
+    file = StatusFile(folder, Subject("dasec", 80, False, EXACT, record=record), Announcer(), lambda: now_ns)
     now_ns = INTERVAL_NS
     file.write(busy_history(1)[0], STATE)
 

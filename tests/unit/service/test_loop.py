@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
 from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
 from dasec.hosts.host import RosterEntry
 from dasec.log import Announcer
@@ -92,6 +93,19 @@ class Drowsy:
         return Decision(rest=3)
 
 
+@dataclass(frozen=True)
+class Patient:
+    """A policy whose decisions can wait."""
+
+    name: str = "patient"
+
+    def initial_state(self) -> PolicyState:
+        return PolicyState()
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        return Decision(can_wait=True)
+
+
 class Scene:
     """Four vCPUs of two workloads, the first one hungry."""
 
@@ -103,7 +117,7 @@ class Scene:
         self.listener = Listener()
         self.keeper_lives = True
 
-    def run(self, policy: Policy | None = None) -> None:
+    def run(self, policy: Policy | None = None, budget: Budget = UNBOUNDED) -> None:
         parts = Parts(
             lambda: self.roster,
             self.host,
@@ -111,6 +125,7 @@ class Scene:
             lambda: self.keeper_lives,
             (self.listener,),
             Announcer(),
+            budget,
         )
         control(parts, self.hours)
 
@@ -139,6 +154,15 @@ def test_a_period_is_as_long_as_the_time_that_passed() -> None:
     scene = Scene(3)
     scene.run()
     assert {entry.period.length_ns for entry, _ in scene.listener.heard} == {PERIOD_NS}
+
+
+def test_where_a_budget_is_spent_the_next_look_is_later_and_the_entry_says_so() -> None:
+    scene = Scene(4)
+    scene.run(Patient(), Budget(1e-4, PERIOD_NS))
+    entries = [entry for entry, _ in scene.listener.heard]
+    longest = LONGEST_NS // PERIOD_NS
+    assert [entry.period.length_ns // PERIOD_NS for entry in entries] == [1, longest, longest, longest]
+    assert all(entry.outlay.rest == longest and entry.outlay.cpu_ns > 0 for entry in entries)
 
 
 def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:

@@ -26,7 +26,6 @@ from dasec.config import ConfigError, check
 from dasec.exits import Refusal
 from dasec.hosts.fake import EXACT
 from dasec.log import Announcer
-from dasec.metrics import families
 from dasec.metrics.exporter import Exporter
 from dasec.metrics.section import Outlets
 from dasec.model import Change, Knob, Outcome, Result, Usage
@@ -319,4 +318,4 @@ def test_a_wrong_setting_is_one_line(line: str, complaint: str) -> None:
 
 def test_the_budget_is_a_metric() -> None:
     found = values(text_of(busy_history(1)), "dasec_cpu_budget_ratio")
-    assert found == {"": families.CPU_BUDGET_RATIO}
+    assert found == {"": SUBJECT.budget_percent / 100}
