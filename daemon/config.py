@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import to_json
 
 from . import budget, cpulist
@@ -16,9 +16,11 @@ from .baselines import BvtParameters, OracleParameters, PartiesParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
 from .critical import MAX_WEIGHT_RATIO, CriticalParameters
 from .guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
+from .metrics.section import MetricsSection
 from .policy import POLICIES, Parameters
 from .rcr import RcrParameters
 from .rla import RlaParameters
+from .section import Section
 from .tsa import MAX_WEIGHT_SPAN, TsaParameters
 
 TSA, RLA, RCR, CRITICAL = TsaParameters(), RlaParameters(), RcrParameters(), CriticalParameters()
@@ -52,12 +54,6 @@ def _cgroup(path: str) -> str:
     if not path.startswith("/") or ".." in path.split("/"):
         raise ValueError(f"{path!r} is not a path from the hierarchy's root")
     return path
-
-
-class Section(BaseModel):
-    """Knows its keys and no others; cannot be changed once read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class HostSection(Section):
@@ -315,6 +311,7 @@ class Config(Section):
     bvt: BvtSection = BvtSection()
     parties: PartiesSection = PartiesSection()
     record: RecordSection = RecordSection()
+    metrics: MetricsSection = MetricsSection()
     libvirt: LibvirtSection = LibvirtSection()
     workload: tuple[WorkloadSection, ...] = Field(
         default=(), description="at least one [[workload]] with a name and a selector"

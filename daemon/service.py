@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import cpulist, log
 from .budget import Budget
@@ -36,6 +37,9 @@ from .safety.restore import put_all_back
 from .status import StatusFile, Subject
 from .workloads.discovered import Discovery, Together
 from .workloads.static import Selector, StaticWorkloads
+
+if TYPE_CHECKING:
+    from .metrics.exporter import Exporter
 
 _NO_PATCH = (
     "host.backend: this kernel has no usable /proc/PID/dasec: boot one with our patch"
@@ -76,10 +80,16 @@ def serve(order: Order) -> None:
         records = list(_record(order, announcer))
         for record in records:
             stack.callback(record.close)
+        exporters = list(_exporter(order, announcer))
+        for exporter in exporters:
+            stack.callback(exporter.close)
         stage = stack.enter_context(_guarded(order) if order.touches_the_host else _untouched(order))
-        statuses = list(_status(order, stage, announcer))
+        subject = _subject(order, stage)
+        statuses = list(_status(order, subject, announcer))
         for status in statuses:
             stack.callback(status.remove)
+        for exporter in exporters:
+            exporter.begin(subject)
         workloads = discovery(order.config)
         stack.callback(workloads.close)
 
@@ -96,7 +106,7 @@ def serve(order: Order) -> None:
             host=stage.host,
             policy=policy_named(order.config.policy, order.config.parameters()),
             stand_by=stage.stand_by,
-            witnesses=(HostNotices(stage.notices), remarks, *records, *statuses),
+            witnesses=(HostNotices(stage.notices), remarks, *records, *statuses, *exporters),
             announcer=announcer,
             budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
         )
@@ -229,18 +239,31 @@ def _record(order: Order, announcer: Announcer) -> Iterator[RecordFile]:
         raise Refusal(ExitStatus.USAGE, str(error)) from error
 
 
-def _status(order: Order, stage: Stage, announcer: Announcer) -> Iterator[StatusFile]:
+def _subject(order: Order, stage: Stage) -> Subject:
+    settings = order.config
+    return Subject(
+        settings.policy,
+        settings.period_ms,
+        order.dry_run,
+        stage.host.capabilities,
+        settings.budget_percent,
+        order.record,
+    )
+
+
+def _status(order: Order, subject: Subject, announcer: Announcer) -> Iterator[StatusFile]:
     """The status file of a daemon that has a directory of its own."""
     if order.touches_the_host:
-        settings = order.config
-        subject = Subject(
-            settings.policy,
-            settings.period_ms,
-            order.dry_run,
-            stage.host.capabilities,
-            settings.budget_percent,
-        )
         yield StatusFile(order.directory, subject, announcer)
+
+
+def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:
+    """The metrics, if they have somewhere to go."""
+    outlets = order.config.metrics.outlets()
+    if outlets is not None:
+        from .metrics.exporter import Exporter
+
+        yield Exporter(outlets, announcer)
 
 
 def _introduce(order: Order, capabilities: Capabilities) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import time
@@ -15,7 +14,7 @@ from typing import TypedDict, cast
 
 from pydantic_core import to_json
 
-from . import budget
+from . import budget, wholefile
 from .hosts.host import Capabilities
 from .linux import procfs
 from .linux.errors import ThreadGone
@@ -51,6 +50,7 @@ class Status(TypedDict):
     policy: str
     period_ms: int
     dry_run: bool
+    record: str | None
     capabilities: Mapping[str, object]
     workloads: list[WorkloadStatus]
     knobs_held: Mapping[str, int]
@@ -76,6 +76,7 @@ class Subject:
     dry_run: bool
     capabilities: Capabilities
     budget_percent: float = budget.PERCENT
+    record: Path | None = None
 
 
 class StatusFile:
@@ -89,9 +90,9 @@ class StatusFile:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._path = directory / FILE_NAME
-        self._fresh = directory / f"{FILE_NAME}.new"
         self._capabilities = asdict(subject.capabilities)
         self._subject, self._announcer, self._clock = subject, announcer, clock
+        self._record = None if subject.record is None else str(subject.record.absolute())
         self._pid = os.getpid()
         self._start_ticks = procfs.read_stat(self._pid, self._pid).start_ticks
         self._started_ns = self._written_ns = clock()
@@ -121,7 +122,7 @@ class StatusFile:
 
     def remove(self) -> None:
         """The daemon ends: leave no file that says otherwise."""
-        for path in (self._path, self._fresh):
+        for path in (self._path, wholefile.fresh(self._path)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -144,8 +145,7 @@ class StatusFile:
         status = to_json(self._status(entry, now_ns))
         self._written_ns = now_ns
         try:
-            _write_whole(self._fresh, status)
-            os.replace(self._fresh, self._path)
+            wholefile.replace(self._path, status)
         except OSError as error:
             self._announcer.state("status", f"status {self._path}: {error.strerror}: `dasec status` is blind")
         else:
@@ -166,6 +166,7 @@ class StatusFile:
             policy=self._subject.policy,
             period_ms=self._subject.period_ms,
             dry_run=self._subject.dry_run,
+            record=self._record,
             capabilities=self._capabilities,
             workloads=self._workloads(entry),
             knobs_held={knob.value: held[knob.value] for knob in Knob},
@@ -181,16 +182,6 @@ class StatusFile:
             look_ms=(now_ns - self._written_ns) // looks // 1_000_000,
             troubles=list(self._announcer.troubles),
         )
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Raises OSError, also where only a part had room."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        if os.write(descriptor, content) != len(content):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    finally:
-        os.close(descriptor)
 
 
 def _ours(period: Period, vcpu: VcpuId, knob: Knob) -> bool:
