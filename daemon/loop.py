@@ -25,6 +25,9 @@ class Pace(Protocol):
     def wait(self, periods: int) -> bool:
         """Sleep until so many periods are over. False: stop."""
 
+    def reload_due(self) -> bool:
+        """Has somebody asked for the configuration to be read again, since this was asked last?"""
+
 
 class Witness(Protocol):
     """Is told of every period, and never raises for what a disk or a reader does."""
@@ -40,6 +43,7 @@ class Parts:
     roster: Callable[[], Sequence[RosterEntry]]
     host: Host
     policy: Policy
+    reload: Callable[[], Policy]
     stand_by: Callable[[], bool]
     witnesses: tuple[Witness, ...]
     announcer: Announcer
@@ -47,12 +51,15 @@ class Parts:
 
 def control(parts: Parts, pace: Pace) -> Restored:
     """Run periods until the pace ends; whatever happens, put every knob back."""
-    state = parts.policy.initial_state()
+    policy, state = parts.policy, parts.policy.initial_state()
     index, recorded_ns, rest = 0, 0, 1
     try:
         before = _observe(parts)
         _settle_garbage()
         while pace.wait(rest):
+            if pace.reload_due() and (now := parts.reload()) is not policy:
+                parts.host.restore()  # another policy begins with the host as the first one found it
+                policy, state = now, now.initial_state()
             started_ns = time.monotonic_ns()
             guarded = parts.stand_by()
             after = _observe(parts)
@@ -61,7 +68,7 @@ def control(parts: Parts, pace: Pace) -> Restored:
                 continue
             observed_ns = time.monotonic_ns()
             period = between(index, before, after)
-            decision = parts.policy.decide(period, state)
+            decision = policy.decide(period, state)
             planned = plan(period, decision)
             decided_ns = time.monotonic_ns()
             results = _apply(parts, planned.changes, guarded)

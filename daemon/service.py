@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import os
-import time
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import cpulist, log
-from .config import Config, WorkloadSection
+from .config import Config
 from .edges.monitor import open_edges
 from .edges.reading import WakeEdges
 from .exits import ExitStatus, Refusal
-from .hosts.host import Capabilities, Host, Restored, RosterEntry
+from .hosts.host import Capabilities, Host, Restored
 from .hosts.mainline import Mainline, OnForeignWrite
 from .hosts.patched import PatchedCfs
 from .hosts.probe import probe
 from .hosts.rehearsal import Rehearsal
+from .inforce import InForce
 from .log import LOGGER, Announcer
 from .loop import Parts, control
 from .model import Core, Level, PolicyState
+from .notify import ServiceManager
 from .pace import Pace
-from .policy import EDGES, policy_named
+from .policy import EDGES
 from .record import Entry
 from .recordfile import NotARecord, RecordFile
 from .remarks import Remarks
@@ -33,8 +35,6 @@ from .safety.journal import Journal
 from .safety.keeper import Keeper
 from .safety.restore import put_all_back
 from .status import StatusFile, Subject
-from .workloads.discovered import Discovery, Together
-from .workloads.static import Selector, StaticWorkloads
 
 _NO_PATCH = (
     "host.backend: this kernel has no usable /proc/PID/dasec: boot one with our patch"
@@ -44,8 +44,9 @@ _NO_PATCH = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What one `dasec run` was told."""
+    """What one `dasec run` was told. `config` is what `file` held."""
 
+    file: Path
     config: Config
     dry_run: bool
     periods: int | None
@@ -71,6 +72,8 @@ def serve(order: Order) -> None:
     """Run until stopped. Raises Refusal where the host or its user must change something first."""
     log.start()
     announcer = Announcer()
+    # The pace sees it while the loop runs; before and after that it means nothing, where it would end us.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with ExitStack() as stack:
         records = list(_record(order, announcer))
         for record in records:
@@ -79,28 +82,26 @@ def serve(order: Order) -> None:
         statuses = list(_status(order, stage, announcer))
         for status in statuses:
             stack.callback(status.remove)
-        workloads = discovery(order.config)
-        stack.callback(workloads.close)
-
-        def roster() -> Sequence[RosterEntry]:
-            found = workloads.discover(time.monotonic_ns())
-            for notice in found.notices:
-                announcer.note(notice)
-            announcer.state("discovery", found.trouble, "libvirt: its domains can be seen again")
-            return found.roster
-
+        in_force = InForce(order.file, order.config, _counted(order, stage), announcer)
+        stack.callback(in_force.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
+        in_force.turning = (remarks, *records, *statuses)
+        manager = ServiceManager()
+        stack.callback(manager.close)
+        in_force.asked = (manager, *statuses)
         parts = Parts(
-            roster=roster,
+            roster=in_force.roster,
             host=stage.host,
-            policy=policy_named(order.config.policy, order.config.parameters()),
+            policy=in_force.policy,
+            reload=in_force.reload,
             stand_by=stage.stand_by,
             witnesses=(HostNotices(stage.notices), remarks, *records, *statuses),
             announcer=announcer,
         )
         _introduce(order, stage.host.capabilities)
-        with Pace(order.config.period_ms * 1_000_000, order.periods) as pace:
+        with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive) as pace:
             restored = control(parts, pace)
+        manager.stopping()
         _conclude(restored)
 
 
@@ -168,33 +169,11 @@ def _edges(order: Order) -> WakeEdges | None:
     return None if level is Level.NONE else open_edges(level)
 
 
-def discovery(settings: Config) -> Discovery:
-    """Everything that finds the configured workloads; libvirt's part only where it is asked for."""
-    static = StaticWorkloads([selector(one) for one in settings.workload if one.libvirt is None])
-    domains = [one for one in settings.workload if one.libvirt is not None]
-    if not domains and not settings.libvirt.metadata:
-        return static
-    from .workloads.libvirt import LibvirtWorkloads, Rule
-
-    return Together(
-        static,
-        LibvirtWorkloads(
-            [Rule(one.name, one.libvirt or "", one.share) for one in domains],
-            by_metadata=settings.libvirt.metadata,
-            taken=frozenset(one.name for one in settings.workload if one.libvirt is None),
-        ),
-    )
-
-
-def selector(workload: WorkloadSection) -> Selector:
-    """A configured workload as discovery takes it."""
-    return Selector(
-        workload.name,
-        workload.share,
-        pids=workload.pids or (),
-        cgroup=workload.cgroup,
-        comm=workload.match.comm if workload.match else None,
-    )
+def _counted(order: Order, stage: Stage) -> Level:
+    """How much of who wakes whom this host was opened to count: of all but `mainline` with BPF, no less
+    than ever."""
+    by_bpf = stage.host.capabilities.backend == "mainline" and order.config.host.bpf
+    return EDGES.get(order.config.policy, Level.NONE) if by_bpf else Level.FULL
 
 
 @dataclass(frozen=True, slots=True)
