@@ -5,7 +5,7 @@ BENCH_ARGS ?= --vcpus 256
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load chaos
+.PHONY: help dev test lint demo bench docs clean install load chaos deb
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -48,6 +48,10 @@ install: ## dasec for all users: an environment in PREFIX, the command in /usr/l
 	python3 -m venv $(PREFIX)
 	$(PREFIX)/bin/python -m pip --disable-pip-version-check install .
 	ln -sfn $(PREFIX)/bin/dasec /usr/local/bin/dasec
+
+deb: ## a package for Debian 12 and 13 in dist
+	@tools/setup python
+	packaging/deb/build
 
 clean: ## removes what the other targets made, the environment too
 	-$(MAKE) -C experiments/load clean
