@@ -19,7 +19,6 @@ from .hosts.mainline import Mainline, OnForeignWrite
 from .hosts.patched import PatchedCfs
 from .hosts.probe import probe
 from .hosts.rehearsal import Rehearsal
-from .inforce import InForce
 from .log import LOGGER, Announcer
 from .loop import Parts, control
 from .model import Core, Level, PolicyState
@@ -28,6 +27,7 @@ from .pace import Pace
 from .policy import EDGES
 from .record import Entry
 from .recordfile import NotARecord, RecordFile
+from .regime import Regime
 from .remarks import Remarks
 from .safety.directory import JournalBusy
 from .safety.dryrun import NoJournal
@@ -72,9 +72,9 @@ def serve(order: Order) -> None:
     """Run until stopped. Raises Refusal where the host or its user must change something first."""
     log.start()
     announcer = Announcer()
-    # The pace sees it while the loop runs; before and after that it means nothing, where it would end us.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with ExitStack() as stack:
+        # The pace hears it while the loop runs. Before and after that it must not end us.
+        stack.callback(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
         records = list(_record(order, announcer))
         for record in records:
             stack.callback(record.close)
@@ -82,18 +82,18 @@ def serve(order: Order) -> None:
         statuses = list(_status(order, stage, announcer))
         for status in statuses:
             stack.callback(status.remove)
-        in_force = InForce(order.file, order.config, _counted(order, stage), announcer)
-        stack.callback(in_force.close)
+        regime = Regime(order.file, order.config, _counted(order, stage), announcer)
+        stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
-        in_force.turning = (remarks, *records, *statuses)
+        regime.turning = (remarks, *records, *statuses)
         manager = ServiceManager()
         stack.callback(manager.close)
-        in_force.asked = (manager, *statuses)
+        regime.asked = (manager, *statuses)
         parts = Parts(
-            roster=in_force.roster,
+            roster=regime.roster,
             host=stage.host,
-            policy=in_force.policy,
-            reload=in_force.reload,
+            policy=regime.policy,
+            reload=regime.reload,
             stand_by=stage.stand_by,
             witnesses=(HostNotices(stage.notices), remarks, *records, *statuses),
             announcer=announcer,

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Runs in a mount namespace of its own: installs the package ($1) into an overlay over this machine's root,
 # tries it there, purges it, and prints every file that is left.
 set -eu
@@ -21,6 +22,7 @@ name = "a"
 pids = [1]
 end
 inside dasec run --periods 5 --config /etc/dasec/dasec.toml
+# shellcheck disable=SC2016 # for the shell inside
 inside bash -c '. /usr/share/bash-completion/completions/dasec
 COMP_WORDS=(dasec rel) COMP_CWORD=1 && _dasec_completion dasec && echo "completed: ${COMPREPLY[*]}"'
 gzip -dc /mnt/root/usr/share/man/man1/dasec-run.1.gz | grep 'dry.*run' | sed 's/^/manual: /'

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def said(deb: Path) -> list[str]:
     """What the package said from its installation to its purge, in an overlay over this machine's root."""
-    command = ["unshare", "--mount", "bash", HERE / "deb.sh", deb]
+    command = ["unshare", "--mount", "bash", str(HERE / "deb.sh"), str(deb)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()

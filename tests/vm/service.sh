@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Runs in a guest with systemd: installs the package ($1) and takes the service through its life.
 # $2 is the native load tool. Prints a line for each thing that holds; ends with 1 at the first that does not.
 set -u
@@ -46,7 +47,8 @@ within 20 dasec status || fail "no status"
 step "a wrong file is refused, and the daemon goes on"
 configure "nonsense = 1"
 systemctl reload dasec && fail "reload of a wrong file succeeded"
-restarts 0 && pinned || fail "it did not go on"
+restarts 0 || fail "it did not go on"
+pinned || fail "it let go"
 
 step "reload takes a workload away"
 configure "pids = [1]"
@@ -70,7 +72,8 @@ within 60 pinned || fail "not managed again"
 step "upgrade"
 old=$(systemctl show -P MainPID dasec)
 dpkg --no-triggers -i "$1" >/run/dpkg.log 2>&1 || { cat /run/dpkg.log; fail "dpkg -i"; }
-systemctl --quiet is-active dasec && [ "$(systemctl show -P MainPID dasec)" != "$old" ] || fail "no new daemon"
+systemctl --quiet is-active dasec || fail "no daemon"
+[ "$(systemctl show -P MainPID dasec)" != "$old" ] || fail "no new daemon"
 within 60 pinned || fail "not managed again"
 
 step "purge"

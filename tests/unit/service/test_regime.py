@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from dasec.config import load
-from dasec.inforce import InForce, refusals
 from dasec.log import Announcer
 from dasec.model import Level
 from dasec.policy import Parameters
+from dasec.regime import Regime, refusals
 
 ME = f"pids = [{os.getpid()}]"
 
@@ -42,15 +42,15 @@ class Scene:
         self.file = folder / "dasec.toml"
         self.told = Told()
         self.write(text)
-        self.in_force = InForce(self.file, load(self.file), Level.FULL, Announcer())
-        self.in_force.turning = self.in_force.asked = (self.told,)
+        self.regime = Regime(self.file, load(self.file), Level.FULL, Announcer())
+        self.regime.turning = self.regime.asked = (self.told,)
 
     def write(self, text: str, *names: str) -> None:
         tables = [f'[[workload]]\nname = "{name}"\n{ME}\n' for name in names or ("a",)]
         self.file.write_text("\n".join([text, *tables]))
 
     def names(self) -> list[str]:
-        return [entry.name for entry in self.in_force.roster()]
+        return [entry.name for entry in self.regime.roster()]
 
 
 @pytest.fixture
@@ -59,34 +59,34 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_workloads_are_others_from_the_next_look_on_and_the_policy_stays(scene: Scene) -> None:
-    policy = scene.in_force.policy
+    policy = scene.regime.policy
     assert scene.names() == ["a"]
     scene.write('policy = "critical"', "b", "c")
-    assert scene.in_force.reload() is policy
+    assert scene.regime.reload() is policy
     assert scene.names() == ["b", "c"]
     assert scene.told.answers == [[]]
 
 
 def test_the_same_file_again_changes_nothing(scene: Scene) -> None:
-    policy, roster = scene.in_force.policy, scene.in_force.roster()
-    assert scene.in_force.reload() is policy
-    assert scene.in_force.roster() is roster
+    policy, roster = scene.regime.policy, scene.regime.roster()
+    assert scene.regime.reload() is policy
+    assert scene.regime.roster() is roster
     assert scene.told.heard == ["reloading"]
 
 
 def test_another_policy_or_another_setting_of_it_is_a_new_one_and_is_told(scene: Scene) -> None:
-    first = scene.in_force.policy
+    first = scene.regime.policy
     scene.write('policy = "none"')
-    none = scene.in_force.reload()
+    none = scene.regime.reload()
     assert (first.name, none.name, scene.told.heard) == ("critical", "none", ["reloading", "none"])
     scene.write('policy = "critical"\n[critical]\nweight_ratio = 3')
-    assert scene.in_force.reload() not in (first, none)
+    assert scene.regime.reload() not in (first, none)
 
 
 def test_a_setting_of_a_policy_that_does_not_decide_leaves_the_one_that_does(scene: Scene) -> None:
-    policy = scene.in_force.policy
+    policy = scene.regime.policy
     scene.write('policy = "critical"\n[rla]\nstep_percent = 20')
-    assert scene.in_force.reload() is policy
+    assert scene.regime.reload() is policy
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_setting_of_a_policy_that_does_not_decide_leaves_the_one_that_does(sce
 def test_a_file_that_is_refused_leaves_everything_as_it_was_and_says_all_reasons(
     scene: Scene, text: str, count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    policy = scene.in_force.policy
+    policy = scene.regime.policy
     scene.write(text, "b")
-    assert scene.in_force.reload() is policy
+    assert scene.regime.reload() is policy
     assert scene.names() == ["a"]
     assert len(scene.told.answers[0]) == count
     assert [line for line in caplog.messages if line.startswith("not reloaded: ")] == [
@@ -112,9 +112,9 @@ def test_a_file_that_is_refused_leaves_everything_as_it_was_and_says_all_reasons
 
 def test_a_file_that_is_gone_is_one_reason_and_mending_it_is_enough(scene: Scene) -> None:
     scene.file.unlink()
-    scene.in_force.reload()
+    scene.regime.reload()
     scene.write('policy = "none"')
-    scene.in_force.reload()
+    scene.regime.reload()
     assert [len(answer) for answer in scene.told.answers] == [1, 0]
 
 

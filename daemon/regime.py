@@ -43,7 +43,7 @@ class Asked(Protocol):
         """The file was read again: taken, or refused for these reasons."""
 
 
-class InForce:
+class Regime:
     """Whom the configuration finds and which policy decides, until the file says otherwise."""
 
     def __init__(self, file: Path, config: Config, counted: Level, announcer: Announcer) -> None:
