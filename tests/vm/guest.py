@@ -26,7 +26,7 @@ MEMORY_MIB = 1536
 QEMU = "qemu-system-x86_64"
 TOOLS = (QEMU, "busybox", "cpio", "depmod", "modprobe", "apt-get", "dpkg")
 
-ROOT = """#!/bin/busybox sh
+INIT = f"""#!/bin/busybox sh
 busybox mkdir -p /proc /sys /dev /ro /rw /root
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
@@ -38,10 +38,6 @@ busybox mkdir -p /rw/up /rw/work
 busybox mount -t overlay -o lowerdir=/ro,upperdir=/rw/up,workdir=/rw/work overlay /root
 for d in proc sys dev; do busybox mount -o move /$d /root/$d; done
 busybox mount -t tmpfs tmpfs /root/run
-"""
-"""Makes the root, from which the guest goes on in one of two ways."""
-
-INIT = f"""{ROOT}
 busybox mkdir -p /root/dev/shm /root/dev/pts
 busybox mount -t tmpfs tmpfs /root/dev/shm
 busybox mount -t devpts devpts /root/dev/pts
@@ -115,15 +111,10 @@ def debian_kernel(meta_package: str) -> GuestKernel:
 
 
 def run_in_guest(
-    kernel: GuestKernel,
-    layout: CgroupLayout,
-    command: str,
-    scratch: Path,
-    timeout_s: int,
-    init: str = INIT,
+    kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path, timeout_s: int
 ) -> GuestRun:
     """Boot, run `command` with bash as root, and return what it said. `scratch` holds the initramfs."""
-    initramfs = _initramfs(kernel, layout, command, scratch, init)
+    initramfs = _initramfs(kernel, layout, command, scratch)
     arguments = [
         *(QEMU, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
         *("-accel", TURNS, "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
@@ -151,7 +142,7 @@ def _modules(tree: Path, release: str) -> Iterator[Path]:
                 yield Path(path.strip())
 
 
-def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path, init: str) -> Path:
+def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path) -> Path:
     tree = scratch / "initramfs"
     (tree / "modules").mkdir(parents=True)
     for order, module in enumerate(kernel.modules):
@@ -160,7 +151,7 @@ def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch:
         (tree / "modules" / f"{order:02d}-{module.name.removesuffix('.xz')}").write_bytes(plain)
     (tree / "layout.sh").write_text(LAYOUT_SCRIPTS[layout])
     (tree / "job.sh").write_text(command + "\n")
-    return pack_initramfs(tree, init)
+    return pack_initramfs(tree, INIT)
 
 
 def _run(arguments: list[str], cwd: Path | None = None) -> str:
