@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import to_json
 
-from . import cpulist
+from . import budget, cpulist
 from .baselines import BvtParameters, OracleParameters, PartiesParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
 from .critical import MAX_WEIGHT_RATIO, CriticalParameters
@@ -301,6 +301,9 @@ class Config(Section):
 
     period_ms: int = Field(default=80, ge=10, le=1000, description="a period from 10 to 1000 ms")
     policy: Annotated[str, AfterValidator(_policy)] = Field(default="critical", description="")
+    budget_percent: float = Field(
+        default=budget.PERCENT, ge=0.1, le=100, description="a part of one core from 0.1 to 100 %"
+    )
     dry_run: bool = Field(default=False, description="true or false")
     host: HostSection = HostSection()
     tsa: TsaSection = TsaSection()

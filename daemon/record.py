@@ -21,6 +21,7 @@ from typing import NamedTuple, TypedDict, TypeVar, cast
 from pydantic_core import to_json
 
 from . import cpulist
+from .budget import Outlay
 from .model import (
     IDLE,
     Change,
@@ -90,6 +91,8 @@ class PeriodLine(TypedDict, total=False):
     results: list[Sequence[object]]
     violations: Sequence[str]
     stages_ns: Mapping[str, int]
+    cpu_ns: int
+    rest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ class Entry(NamedTuple):
     results: Sequence[Result]
     violations: Sequence[str]
     stages: Stages
+    outlay: Outlay = Outlay()
 
 
 def seal(body: bytes, chain: int) -> tuple[bytes, int]:
@@ -185,6 +189,7 @@ class Encoder:
         if entry.violations:
             line["violations"] = entry.violations
         line["stages_ns"] = entry.stages._asdict()
+        line["cpu_ns"], line["rest"] = entry.outlay
         sealed, self._chain = seal(to_json(line), self._chain)
         return sealed
 

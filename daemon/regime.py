@@ -20,7 +20,7 @@ from .model import Level
 from .policy import EDGES, Parameters, Policy, policy_named
 from .workloads.configured import discovery
 
-FIXED = ("period_ms", "dry_run", "host", "record")
+FIXED = ("period_ms", "budget_percent", "dry_run", "host", "record")
 """What the pace, the host and the record file were made from."""
 
 _RESTART = "restart the daemon, or put it back"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import cpulist, log
+from .budget import Budget
 from .config import Config
 from .edges.monitor import open_edges
 from .edges.reading import WakeEdges
@@ -97,6 +98,7 @@ def serve(order: Order) -> None:
             stand_by=stage.stand_by,
             witnesses=(HostNotices(stage.notices), remarks, *records, *statuses),
             announcer=announcer,
+            budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
         )
         _introduce(order, stage.host.capabilities)
         with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive) as pace:
@@ -210,7 +212,13 @@ def _status(order: Order, stage: Stage, announcer: Announcer) -> Iterator[Status
     """The status file of a daemon that has a directory of its own."""
     if order.touches_the_host:
         settings = order.config
-        subject = Subject(settings.policy, settings.period_ms, order.dry_run, stage.host.capabilities)
+        subject = Subject(
+            settings.policy,
+            settings.period_ms,
+            order.dry_run,
+            stage.host.capabilities,
+            settings.budget_percent,
+        )
         yield StatusFile(order.directory, subject, announcer)
 
 

@@ -15,6 +15,7 @@ from typing import TypedDict, cast
 
 from pydantic_core import to_json
 
+from . import budget
 from .hosts.host import Capabilities
 from .linux import procfs
 from .linux.errors import ThreadGone
@@ -61,6 +62,8 @@ class Status(TypedDict):
     mean_period_us: int
     longest_period_us: int
     own_cpu_percent: float
+    budget_percent: float | None
+    look_ms: int
     troubles: list[str]
     reloads: int
     not_reloaded: list[str]
@@ -74,6 +77,7 @@ class Subject:
     period_ms: int
     dry_run: bool
     capabilities: Capabilities
+    budget_percent: float = budget.PERCENT
 
 
 class StatusFile:
@@ -94,7 +98,7 @@ class StatusFile:
         self._start_ticks = procfs.read_stat(self._pid, self._pid).start_ticks
         self._started_ns = self._written_ns = clock()
         self._cpu_ns = time.process_time_ns()
-        self._periods = self._violations = self._work_ns = self._longest_ns = 0
+        self._periods = self._violations = self._work_ns = self._longest_ns = self._told = 0
         self._rules: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._held: set[tuple[VcpuId, Knob]] = set()
@@ -171,6 +175,7 @@ class StatusFile:
         cpu_ns = time.process_time_ns()
         share = (cpu_ns - self._cpu_ns) / (now_ns - self._written_ns)
         self._cpu_ns = cpu_ns
+        looks, self._told = self._periods - self._told, self._periods
         self._held = {held for held in self._held if _ours(entry.period, *held)}
         held = Counter(knob.value for _, knob in self._held)
         return Status(
@@ -192,6 +197,8 @@ class StatusFile:
             mean_period_us=self._work_ns // self._periods // 1000,
             longest_period_us=self._longest_ns // 1000,
             own_cpu_percent=round(100 * share, 3),
+            budget_percent=self._subject.budget_percent if entry.decision.can_wait else None,
+            look_ms=(now_ns - self._written_ns) // looks // 1_000_000,
             troubles=list(self._announcer.troubles),
             reloads=self._reloads,
             not_reloaded=self._not_reloaded,
@@ -253,7 +260,8 @@ def render(status: Status) -> str:
         f" process {status['pid']}, every {status['period_ms']} ms",
         f"periods {status['periods']} ({status['late_periods']} late),"
         f" work {status['mean_period_us']} us on average, {status['longest_period_us']} us at most,"
-        f" own CPU {status['own_cpu_percent']} % of a core",
+        f" own CPU {status['own_cpu_percent']} % of a core,"
+        f" a look every {status['look_ms']} ms ({_bound(status['budget_percent'])})",
         *(
             f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
             + (f", guard: {w['guard']}" if w["guard"] else "")
@@ -268,6 +276,13 @@ def render(status: Status) -> str:
         *(f"not reloaded: {line}" for line in status["not_reloaded"]),
     ]
     return "\n".join(lines)
+
+
+def _bound(budget_percent: float | None) -> str:
+    """What the daemon may take, in words."""
+    if budget_percent is None:
+        return "without a budget: this policy must look every period"
+    return f"budget {budget_percent:g} % of a core"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import click
@@ -17,9 +17,9 @@ from dasec.demo.layout import NEUTRAL, Layout
 from dasec.exits import ExitStatus, Refusal
 from dasec.policy import POLICIES
 
+from ..suite.store import Store
 from .catalogue import LOADS
 from .cells import Wish
-from .store import Asked
 from .variants import VARIED, Variant
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
@@ -55,7 +55,7 @@ def choosing(command: _Command) -> _Command:
     return command
 
 
-def wish_for(options: dict[str, object], cores: int, known: Asked | None, *, records: bool = False) -> Wish:
+def wish_for(options: dict[str, object], cores: int, store: Store[Wish], *, records: bool = False) -> Wish:
     """The wish of these options. Refuses what the folder's results were not asked for."""
     seed = options["seed"]
     wish = Wish(
@@ -73,16 +73,11 @@ def wish_for(options: dict[str, object], cores: int, known: Asked | None, *, rec
         bool(options["blame"]),
         records,
     )
+    known = store.asked()
     if known is None:
         return wish
     wish = wish if seed is not None else replace(wish, seed=known.wish.seed)
-    # More repetitions of the same are welcome; anything else would mix what cannot be compared.
-    if replace(wish, repetitions=0) != replace(known.wish, repetitions=0):
-        other = {name for name, value in asdict(known.wish).items() if asdict(wish)[name] != value}
-        raise Refusal(
-            ExitStatus.USAGE,
-            f"loads: --out: holds results of other options ({', '.join(sorted(other))}): name another folder",
-        )
+    store.check_options(known, wish)
     return wish
 
 

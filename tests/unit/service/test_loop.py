@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from dasec.baselines import Untouched
+from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
 from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
 from dasec.hosts.host import RosterEntry
 from dasec.log import Announcer
@@ -98,6 +99,19 @@ class Drowsy:
         return Decision(rest=3)
 
 
+@dataclass(frozen=True)
+class Patient:
+    """A policy whose decisions can wait."""
+
+    name: str = "patient"
+
+    def initial_state(self) -> PolicyState:
+        return PolicyState()
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        return Decision(can_wait=True)
+
+
 class Scene:
     """Four vCPUs of two workloads, the first one hungry."""
 
@@ -109,7 +123,12 @@ class Scene:
         self.listener = Listener()
         self.keeper_lives = True
 
-    def run(self, policy: Policy | None = None, reload: Callable[[], Policy] = Untouched) -> None:
+    def run(
+        self,
+        policy: Policy | None = None,
+        budget: Budget = UNBOUNDED,
+        reload: Callable[[], Policy] = Untouched,
+    ) -> None:
         parts = Parts(
             lambda: self.roster,
             self.host,
@@ -118,6 +137,7 @@ class Scene:
             lambda: self.keeper_lives,
             (self.listener,),
             Announcer(),
+            budget,
         )
         control(parts, self.hours)
 
@@ -148,6 +168,15 @@ def test_a_period_is_as_long_as_the_time_that_passed() -> None:
     assert {entry.period.length_ns for entry, _ in scene.listener.heard} == {PERIOD_NS}
 
 
+def test_where_a_budget_is_spent_the_next_look_is_later_and_the_entry_says_so() -> None:
+    scene = Scene(4)
+    scene.run(Patient(), Budget(1e-4, PERIOD_NS))
+    entries = [entry for entry, _ in scene.listener.heard]
+    longest = LONGEST_NS // PERIOD_NS
+    assert [entry.period.length_ns // PERIOD_NS for entry in entries] == [1, longest, longest, longest]
+    assert all(entry.outlay.rest == longest and entry.outlay.cpu_ns > 0 for entry in entries)
+
+
 def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:
     scene = Scene(4)
     scene.run(Drowsy())
@@ -158,7 +187,7 @@ def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:
 def test_a_reload_that_keeps_the_policy_loses_no_period_and_no_state() -> None:
     scene, policy = Scene(6), Dasec()
     scene.hours.hangups = (4, 3)
-    scene.run(policy, lambda: policy)
+    scene.run(policy, reload=lambda: policy)
     entries = [entry for entry, _ in scene.listener.heard]
     assert [entry.period.length_ns for entry in entries] == [PERIOD_NS] * 6
     assert [before for _, before in scene.listener.heard][1:] == [
@@ -169,7 +198,7 @@ def test_a_reload_that_keeps_the_policy_loses_no_period_and_no_state() -> None:
 def test_another_policy_begins_in_the_same_period_with_every_knob_as_at_first() -> None:
     scene = Scene(6)
     scene.hours.hangups = (2,)
-    scene.run(Dasec(), Untouched)
+    scene.run(Dasec(), reload=Untouched)
     entries = [entry for entry, _ in scene.listener.heard]
     assert [entry.period.length_ns for entry in entries] == [PERIOD_NS] * 6
     assert [bool(entry.results) for entry in entries[3:]] == [False] * 3
@@ -187,7 +216,7 @@ def test_workloads_that_come_and_go_by_a_reload_are_managed_and_put_back_in_that
         scene.roster = [scene.roster[1], RosterEntry("c", 1024, ((5, 5),))]
         return policy
 
-    scene.run(policy, reload)
+    scene.run(policy, reload=reload)
     named = [[each.name for each in entry.period.workloads] for entry, _ in scene.listener.heard]
     assert named == [["a", "b"]] * 3 + [["b", "c"]] * 3
     assert newcomer in scene.listener.heard[-1][0].period.knobs
