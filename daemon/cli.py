@@ -57,7 +57,16 @@ def run(config: Path, dry_run: bool, periods: int | None, record: Path | None, d
         told = configuration.load(config)
     except configuration.ConfigError as error:
         raise Refusal(ExitStatus.USAGE, *error.lines) from error
-    serve(Order(told, dry_run or told.dry_run, periods, record, directory))
+    serve(Order(config, told, dry_run or told.dry_run, periods, record, directory))
+
+
+@commands.command()
+@directory_option
+def reload(directory: Path) -> None:
+    """Let the running daemon read its configuration again, and say what it answers."""
+    from .reload import ask
+
+    click.echo(ask(directory))
 
 
 @commands.command()

@@ -64,6 +64,11 @@ class RecordFile:
             return
         self._guarded(lambda: self._append(entry, before))
 
+    def turn(self, policy: str, parameters: object) -> None:
+        """Another policy decides from the next period on: it gets a header of its own."""
+        self._policy, self._parameters = policy, parameters
+        self._encoder = None
+
     def close(self) -> None:
         """End the record."""
         if self._descriptor >= 0:

@@ -7,8 +7,8 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypedDict, cast
 
@@ -65,11 +65,13 @@ class Status(TypedDict):
     budget_percent: float | None
     look_ms: int
     troubles: list[str]
+    reloads: int
+    not_reloaded: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What does not change while the daemon runs."""
+    """What the daemon was told; of it only the policy changes while it runs."""
 
     policy: str
     period_ms: int
@@ -101,6 +103,9 @@ class StatusFile:
         self._rules: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._held: set[tuple[VcpuId, Knob]] = set()
+        self._reloads = 0
+        self._not_reloaded: list[str] = []
+        self._somebody_waits = False
 
     def write(self, entry: Entry, before: PolicyState) -> None:  # noqa: ARG002  # the interface of witnesses
         """Count one period, and write the file if a second is over."""
@@ -117,8 +122,23 @@ class StatusFile:
             elif outcome in (Outcome.VANISHED, Outcome.YIELDED):
                 self._held.discard((change.vcpu, change.knob))
         now_ns = self._clock()
-        if now_ns - self._written_ns >= INTERVAL_NS:
+        if now_ns - self._written_ns >= INTERVAL_NS or self._somebody_waits:
+            self._somebody_waits = False
             self._replace_file(entry, now_ns)
+
+    def turn(self, policy: str, parameters: object) -> None:  # noqa: ARG002  # the interface of who turns
+        """Another policy decides from the next period on, with every knob as before the first."""
+        self._subject = replace(self._subject, policy=policy)
+        self._held.clear()
+
+    def reloading(self) -> None:
+        """Nothing to say before the answer."""
+
+    def answer(self, refused: Sequence[str]) -> None:
+        """The configuration was read again; whoever asked waits for the file."""
+        self._reloads += 1
+        self._not_reloaded = list(refused)
+        self._somebody_waits = True
 
     def remove(self) -> None:
         """The daemon ends: leave no file that says otherwise."""
@@ -181,6 +201,8 @@ class StatusFile:
             budget_percent=self._subject.budget_percent if entry.decision.can_wait else None,
             look_ms=(now_ns - self._written_ns) // looks // 1_000_000,
             troubles=list(self._announcer.troubles),
+            reloads=self._reloads,
+            not_reloaded=self._not_reloaded,
         )
 
 
@@ -242,6 +264,7 @@ def render(status: Status) -> str:
         *(f"{knob.value.replace('_', ' ')}: {capabilities[f'{knob.value}_note']}" for knob in Knob),
         f"wake edges: {capabilities['wake_edges_note']}",
         *(f"trouble: {trouble}" for trouble in status["troubles"]),
+        *(f"not reloaded: {line}" for line in status["not_reloaded"]),
     ]
     return "\n".join(lines)
 

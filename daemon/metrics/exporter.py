@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,10 @@ class Exporter:
             subject.budget_percent / 100,
         )
         self.text = render(self._about, self._tally, self._now(0, PolicyState())).encode()
+
+    def turn(self, policy: str, parameters: object) -> None:  # noqa: ARG002  # the interface of who turns
+        """Another policy decides from the next period on."""
+        self._about = replace(self._about, policy=policy)
 
     def write(self, entry: Entry, before: PolicyState) -> None:  # noqa: ARG002  # the interface of witnesses
         """Count one period, and render if it is time."""

@@ -120,6 +120,39 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
     assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED
 
 
+def test_a_reload_lets_a_workload_go_as_it_was_takes_another_and_replays(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        before = knobs(busy)
+        state, record = tmp_path / "state", tmp_path / "r"
+        config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
+        with daemon(tmp_path, config, "--record", str(record)) as process:
+            wait_for(lambda: knobs(busy) != before)
+            configuration(tmp_path, "policy = 'x'\nperiod_ms = 40\n", f"pids = [{other.pid}]")
+            refused = dasec("reload", "--directory", state)
+            assert (refused.status, len(refused.errors)) == (ExitStatus.USAGE, 2)
+            assert knobs(busy) != before
+
+            configuration(tmp_path, PAPER, f"pids = [{other.pid}]")
+            taken = dasec("reload", "--directory", state)
+            assert (taken.status, taken.out) == (ExitStatus.DONE, "reloaded: policy dasec\n"), taken.errors
+            assert knobs(busy) == before
+            assert dasec("verify", "--directory", state).status == ExitStatus.DONE
+            shown = json.loads(dasec("status", "--json", "--directory", state).out)
+            assert [each["vcpus"] for each in shown["workloads"]] == [1]
+            assert shown["pid"] == process.pid
+
+            configuration(tmp_path, PAPER.replace('"dasec"', '"none"'), f"pids = [{busy[0]}]")
+            assert dasec("reload", "--directory", state).status == ExitStatus.DONE
+            process.terminate()
+            _, errors = process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == ExitStatus.DONE, errors
+        other.kill()
+    assert knobs(busy) == before
+    assert dasec("replay", record).status == ExitStatus.DONE
+
+
 def test_a_killed_daemon_is_cleaned_up_after_and_its_record_replays(tmp_path: Path, busy: list[int]) -> None:
     before = knobs(busy)
     config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
