@@ -10,6 +10,15 @@ import pytest
 from tests.contract.stage import MainlineStage
 
 from .group import TestGroup
+from .libvirtd import Libvirtd
+
+
+@pytest.fixture(scope="session")
+def libvirtd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Libvirtd]:
+    """One for all tests: its first look at QEMU takes four seconds."""
+    started = Libvirtd(tmp_path_factory.mktemp("libvirtd") / "log")
+    yield started
+    started.close()
 
 
 @pytest.fixture
