@@ -86,13 +86,13 @@ def others_of(libvirtd: Libvirtd, name: str) -> Iterator[int]:
             yield tid
 
 
-def groups() -> dict[str, list[str]]:
-    """The cpu groups of each domain that has any, by the domain's name."""
+def groups(prefix: str) -> dict[str, list[str]]:
+    """The cpu groups of each domain of such a name that has any, by its name: others may have some."""
     hierarchy = cgroupfs.find_hierarchy()
     return {
         match.group(1): [child.rpartition("/")[2] for child in hierarchy.children(group)]
         for group in hierarchy.children("/machine")
-        if (match := re.fullmatch(r"qemu-\d+-(.+)\.libvirt-qemu", group.rpartition("/")[2]))
+        if (match := re.fullmatch(rf"qemu-\d+-({prefix}.+)\.libvirt-qemu", group.rpartition("/")[2]))
     }
 
 

@@ -1,7 +1,7 @@
 """A domain's cgroups as systemd and libvirt make them together, around a process that looks like QEMU.
 
-machine.slice/machine-qemu\\x2d1\\x2dNAME.scope is systemd's and has the share. Since 7.1 libvirt makes a group
-`libvirt` in it, which has the quota (virCgroupGetNested()), and emulator and vcpuN below that.
+machine.slice/machine-qemu\\x2d1\\x2dNAME.scope is systemd's and has the share. Since 7.1 libvirt makes a
+group `libvirt` in it, which has the quota (virCgroupGetNested()), and emulator and vcpuN below that.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Scope:
         threads = "".join(f"<vcpu id='{number}' pid='{tid}'/>" for number, tid in enumerate(self.vcpus()))
         return (
             f"<domstatus state='running' pid='{self.process.pid}'><vcpus>{threads}</vcpus>"
-            f"<domain type='kvm'><name>{self.name}</name><uuid>{self.uuid}</uuid><vcpu>{VCPUS}</vcpu></domain>"
+            f"<domain><name>{self.name}</name><uuid>{self.uuid}</uuid><vcpu>{VCPUS}</vcpu></domain>"
             "</domstatus>"
         )
 

@@ -49,7 +49,8 @@ PERIOD_NS = 80_000_000
 PAUSED = 3
 """VIR_DOMAIN_PAUSED in libvirt-domain.h."""
 
-BY_PATTERN, BY_ITSELF, STRANGER = "dasec-web", "dasec-own", "dasec-other"
+FLEET = "dasec-fleet-"
+BY_PATTERN, BY_ITSELF, STRANGER = f"{FLEET}web", f"{FLEET}own", f"{FLEET}other"
 """One that the configuration names, one that may opt in and out, and one that nobody ever names."""
 
 
@@ -138,10 +139,10 @@ class Fleet:
                     assert has_libvirts_weight(one), f"{name}: stale weight"
                     assert is_untouched(one.tid, pinned), f"{name}: stale slice or mask"
             assert all(is_untouched(tid, everywhere) for tid in others_of(self._libvirtd, name))
-            assert sorted(groups()[name]) == sorted(
+            assert sorted(groups(FLEET)[name]) == sorted(
                 ["emulator", "iothread1", *(f"vcpu{one.vcpu}" for one in vcpus)]
             )
-        assert sorted(groups()) == active, "leaked group"
+        assert sorted(groups(FLEET)) == active, "leaked group"
         held = {(one.ref.vcpu.pid, one.ref.vcpu.tid) for one in self.stage.journal.outstanding()}
         assert held == expected
 
@@ -256,4 +257,4 @@ def test_fifty_random_events_on_real_domains_leave_no_wrong_knob_and_no_group(
     finally:
         print(dict(fleet.happened))
         fleet.close()
-    assert groups() == {}
+    assert groups(FLEET) == {}
