@@ -112,7 +112,9 @@ class Libvirtd:
         return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *command]
 
     def _spawn(self, program: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self.inside(program), stdout=self._log, stderr=subprocess.STDOUT)
+        """With a pid file of its own: by default all libvirtds of a machine have the same one."""
+        command = self.inside(program, "--pid-file", f"/run/libvirt/{program}.pid")
+        return subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
 
     def _end(self, name: str, how: signal.Signals) -> None:
         daemon = self._daemons.pop(name, None)
