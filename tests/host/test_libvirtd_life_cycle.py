@@ -11,7 +11,7 @@ import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,8 @@ class Fleet:
         self.settle()
 
     def close(self) -> None:
-        """Every domain goes."""
+        """Everything back, and every domain gone."""
+        self.stage.close()
         for domain in self._connection.listAllDomains():
             if domain.isActive():
                 domain.destroy()
@@ -166,11 +167,12 @@ class Fleet:
 
     def _possible(self, name: str, domain: virDomain) -> Iterator[tuple[str, Callable[[], object]]]:
         yield "libvirtd restarts", self._restart
-        if name == BY_ITSELF:
+        saved = domain.hasManagedSaveImage()
+        if name == BY_ITSELF and not saved:  # it would come back as it was saved
             yield "opt in or out", self._opt
         if not domain.isActive():
             yield "start or restore", domain.create
-            if not domain.hasManagedSaveImage():
+            if name.startswith(BY_PATTERN) and not saved:
                 yield "rename", lambda: self._rename(domain)
             return
         yield "destroy", lambda: self._gone(domain, domain.destroy)
@@ -207,12 +209,10 @@ class Fleet:
         write(self._domain(BY_ITSELF), render(Consent()) if self._opted_in else None)
 
     def _rename(self, domain: virDomain) -> None:
-        """One that is named by pattern keeps matching it; nobody else's name matters."""
-        old = domain.name()
-        if old.startswith(BY_PATTERN):
-            new = f"{BY_PATTERN}-{next(self._serial)}"
-            domain.rename(new)
-            self._names[self._names.index(old)] = new
+        """The pattern goes on matching it."""
+        old, new = domain.name(), f"{BY_PATTERN}-{next(self._serial)}"
+        domain.rename(new)
+        self._names[self._names.index(old)] = new
 
     def _gone(self, domain: virDomain, how: Callable[[], object]) -> None:
         """It stops; one that was undefined as it ran is defined anew."""
@@ -240,13 +240,11 @@ def _change(vcpu: VcpuId, knob: Knob, old: int, new: int) -> Change:
     return Change(vcpu, knob, old, new, "test")
 
 
-def open_files() -> Mapping[int, str]:
+def open_files() -> Iterator[str]:
     """What this process holds open."""
-    found = {}
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):
-            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
-    return found
+            yield os.readlink(f"/proc/self/fd/{name}")
 
 
 def test_fifty_random_events_on_real_domains_leave_no_wrong_knob_and_no_group(
@@ -257,11 +255,11 @@ def test_fifty_random_events_on_real_domains_leave_no_wrong_knob_and_no_group(
         for _ in range(EVENTS):
             fleet.event()
             fleet.settle()
-        fleet.stage.close()
+        fleet.stage.mainline.restore()
         fleet.check_untouched()
         assert fleet.stage.journal.outstanding() == ()
-        assert not [path for path in open_files().values() if "/machine/qemu-" in path]
     finally:
         print(dict(fleet.happened))
         fleet.close()
+    assert not [path for path in open_files() if "/machine/qemu-" in path]
     assert groups(FLEET) == {}
