@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 VCPU = re.compile(r"CPU (\d+)/")
 MAX_VCPUS = 4
+ACTIVE = 1
+"""VIR_CONNECT_LIST_DOMAINS_ACTIVE in libvirt-domain.h."""
 
 DOMAIN = """
 <domain type='qemu'>
@@ -64,7 +66,7 @@ def boot_disk(folder: Path) -> Path:
 
 def running(connection: virConnect) -> list[str]:
     """The names of the domains that libvirt says run."""
-    return sorted(domain.name() for domain in connection.listAllDomains() if domain.isActive())
+    return sorted(domain.name() for domain in connection.listAllDomains(ACTIVE))
 
 
 def pid_of(libvirtd: Libvirtd, name: str) -> int:
