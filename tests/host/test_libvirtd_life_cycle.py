@@ -84,10 +84,9 @@ class Fleet:
         """Everything back, and every domain gone."""
         self.stage.close()
         for domain in self._connection.listAllDomains():
-            if domain.isActive():
-                domain.destroy()
-            with contextlib.suppress(self._error):  # one that was undefined as it ran
-                domain.undefineFlags(1)
+            for end in (domain.destroy, lambda domain=domain: domain.undefineFlags(1)):
+                with contextlib.suppress(self._error):  # it does not run, or was undefined as it ran
+                    end()
         self._connection.close()
 
     # Periods.
@@ -106,7 +105,7 @@ class Fleet:
         self.check()
 
     def unplug(self) -> None:
-        """A vCPU of the managed domain comes and goes. The guest lets it go at once, and yet libvirt 9.0 waits
+        """A vCPU of the managed domain comes and goes. The guest lets it go at once, yet libvirt 9.0 waits
         for five seconds and gives up."""
         domain = self._domain(BY_PATTERN)
         domain.setVcpus(3)
@@ -223,7 +222,8 @@ class Fleet:
     def _gone(self, domain: virDomain, how: Callable[[], object]) -> None:
         """It stops; one that was undefined as it ran is defined anew."""
         name, persistent = domain.name(), domain.isPersistent()
-        how()
+        with contextlib.suppress(self._error):  # libvirt may see QEMU's end before destroy() does
+            how()
         wait_for(lambda: name not in running(self._connection))
         if not persistent:
             self._define(name)
