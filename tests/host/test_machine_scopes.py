@@ -75,14 +75,14 @@ def test_the_share_is_the_scopes_and_the_quota_libvirts_and_both_are_followed(
 ) -> None:
     roster = workloads.discover(0).roster
 
-    def standing(snapshot: Snapshot) -> tuple[int, float | None]:
+    def standing(snapshot: Snapshot) -> tuple[int, float]:
         (workload,) = snapshot.workloads
-        return workload.share, workload.quota_cores
+        return workload.share, round(workload.quota_cores or 0, 6)
 
     weigh(scope, scope.scope, 512)
     scope.limit(0.3)
-    assert standing(stage.mainline.observe(roster)) == (512, pytest.approx(0.3))
+    assert standing(stage.mainline.observe(roster)) == (512, 0.3)
     weigh(scope, scope.scope, 1024)  # as daemon-reload does (systemd #17938)
-    assert standing(stage.mainline.observe(roster)) == (1024, pytest.approx(0.3))
+    assert standing(stage.mainline.observe(roster)) == (1024, 0.3)
     scope.limit(0.5)
-    assert standing(stage.mainline.observe(roster)) == (1024, pytest.approx(0.5))
+    assert standing(stage.mainline.observe(roster)) == (1024, 0.5)
