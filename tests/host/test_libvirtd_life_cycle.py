@@ -49,7 +49,7 @@ PERIOD_NS = 80_000_000
 PAUSED = 3
 """VIR_DOMAIN_PAUSED in libvirt-domain.h."""
 
-FLEET = "dasec-fleet-"
+FLEET = f"dasec-fleet-{os.getpid()}-"
 BY_PATTERN, BY_ITSELF, STRANGER = f"{FLEET}web", f"{FLEET}own", f"{FLEET}other"
 """One that the configuration names, one that may opt in and out, and one that nobody ever names."""
 
