@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from dasec.linux import affinity, schedattr
 from dasec.load import find_tool
 from tests.waiting import PATIENCE_S, wait_for
 
-from ..unit.service.command import NOBODY, as_nobody, configuration, dasec
+from ..unit.service.command import as_nobody, configuration, dasec
 
 pytestmark = pytest.mark.host
 
@@ -285,15 +284,3 @@ def test_the_overhead_of_a_few_vcpus_can_be_measured() -> None:
     assert 0 < result["period_mean_ms"] <= result["period_p99_ms"]
     assert 0 < result["active_fraction"] <= 1
     assert 10 < result["rss_mib"] < 200
-
-
-@pytest.fixture
-def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that nobody can enter and write to; those of pytest are root's own."""
-    folder = Path("/tmp") / f"dasec-test-{os.getpid()}"
-    folder.mkdir()
-    os.chown(folder, NOBODY, NOBODY)
-    yield folder
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
