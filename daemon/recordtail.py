@@ -23,6 +23,10 @@ WHOLE = b',"held":['
 """What only lines have that leave nothing out: in a name, the quotes would have backslashes."""
 
 
+UNREAD = (0, 0)
+"""The device and inode of no file: nothing was read yet."""
+
+
 class Unreadable(Exception):
     """The record cannot be read: one line that says what, where, and how to mend it."""
 
@@ -40,13 +44,13 @@ class RecordTail:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._identity = (0, 0)
+        self._identity = UNREAD
         self._offset = 0
         self._chain = 0
         self._decoder = Decoder()
 
     def read(self) -> Iterator[Seen]:
-        """The periods that were not read yet. Raises Unreadable."""
+        """The periods that were not read yet; none while the record is being turned over. Raises Unreadable."""
         try:
             with self.path.open("rb") as file:
                 status = os.fstat(file.fileno())
@@ -59,6 +63,10 @@ class RecordTail:
                     self._offset = self._begin(_mapped(file.fileno(), status.st_size))
                 file.seek(self._offset)
                 data = file.read()
+        except FileNotFoundError as error:
+            if self._identity == UNREAD:
+                raise Unreadable(f"{self.path}: {error.strerror}: give a readable record") from error
+            return
         except OSError as error:
             raise Unreadable(f"{self.path}: {error.strerror}: give a readable record") from error
         end = data.rfind(b"\n") + 1

@@ -170,6 +170,16 @@ def test_the_tail_follows_a_record_as_it_grows_and_turns_over(
     file.close()
 
 
+def test_the_tail_waits_while_a_record_is_being_turned_over(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(3))
+    tail = RecordTail(tmp_path / "r")
+    assert sum(1 for _ in tail.read()) == 3
+    (tmp_path / "r").rename(tmp_path / "r.1")
+    assert list(tail.read()) == []
+    recorded(tmp_path / "r", busy_history(2))
+    assert sum(1 for _ in tail.read()) == 2
+
+
 def test_a_record_of_an_older_version_is_read_from_its_header(tmp_path: Path) -> None:
     from dasec.record import Encoder
 
