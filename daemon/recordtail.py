@@ -50,7 +50,7 @@ class RecordTail:
         self._decoder = Decoder()
 
     def read(self) -> Iterator[Seen]:
-        """The periods that were not read yet; none while the record is being turned over. Raises Unreadable."""
+        """The periods not read yet; none while the record is being turned over. Raises Unreadable."""
         try:
             with self.path.open("rb") as file:
                 status = os.fstat(file.fileno())
