@@ -53,11 +53,11 @@ def test_the_verdict_says_by_how_much_and_its_writes_carry_the_numbers() -> None
     world = harms(3.0)
     world.run(TWO_SECONDS)
     assert world.standings["a"].ratio == pytest.approx(3000, rel=0.05)
-    assert world.standings["a"].pairs == 3
+    assert world.standings["a"].pairs == 4
     (reason, *_) = [
         reason for _, decision in world.history for reason in decision.reasons if reason.rule == LEFT_ALONE
     ]
-    assert dict(reason.inputs) == {"ratio": world.standings["a"].ratio, "pairs": 3}
+    assert dict(reason.inputs) == {"ratio": world.standings["a"].ratio, "pairs": 4}
 
 
 def test_each_failure_doubles_the_time_to_the_next_try() -> None:
