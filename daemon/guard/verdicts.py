@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from statistics import median_high
 
 from ..model import Period
-from .judge import LEAST_PAIRS, Evidence, Finding, is_worse, lead, lead_of
+from .judge import LEAST_PAIRS, MOST_PAIRS, Evidence, Finding, is_worse, lead, lead_of
 from .parameters import GuardParameters
 from .state import Standing, Trial, Verdict
 from .tally import Tally, stretches
@@ -18,6 +18,10 @@ that is the first weights; TSA is at 1.1 to the fourth, and goes on from there i
 
 MOST_DOUBLINGS = 6
 """Of the time to the next try after harm: 64 minutes at most, with the default."""
+
+DOUBT = 4
+"""Of the time to the next try, where the last one lasted to its end: who is off for less than odds of nine
+to one is tried again that much sooner."""
 
 MOST_RECHECKS = 3
 """Doublings of the time to the next trial after none: 8 minutes at most, with the default."""
@@ -63,6 +67,8 @@ def concluded(
         harmed |= {name for name, each in seen_of.items() if is_worse(each, percent)}
     elif harmed:
         whole = is_worse(host, percent) or not harmed <= set(holding)
+    is_sure = len(trial.windows) < 2 * MOST_PAIRS
+    backoff = parameters.backoff_periods if is_sure else max(1, parameters.backoff_periods // DOUBT)
     after = []
     for standing in standings:
         name, index = standing.workload, period.index
@@ -70,10 +76,10 @@ def concluded(
             after.append(standing)
         elif name in harmed:
             verdict = Verdict.HARM if name in holding else Verdict.OTHERS
-            after.append(_failed(standing, verdict, seen_of[name], index, parameters))
+            after.append(_failed(standing, verdict, seen_of[name], index, backoff))
         elif whole and (name in holding or standing.is_neutral):
             worst = max([host, *[seen_of[each] for each in harmed]], key=lambda each: each.ratio)
-            after.append(_failed(standing, Verdict.OTHERS, worst, index, parameters))
+            after.append(_failed(standing, Verdict.OTHERS, worst, index, backoff))
         elif harmed:
             after.append(standing._replace(until=index + SETTLE))
         else:
@@ -81,10 +87,8 @@ def concluded(
     return tuple(after)
 
 
-def _failed(
-    standing: Standing, verdict: Verdict, seen: Evidence, index: int, parameters: GuardParameters
-) -> Standing:
-    wait = parameters.backoff_periods << min(standing.failures, MOST_DOUBLINGS)
+def _failed(standing: Standing, verdict: Verdict, seen: Evidence, index: int, backoff: int) -> Standing:
+    wait = backoff << min(standing.failures, MOST_DOUBLINGS)
     return standing._replace(
         verdict=verdict,
         ratio=seen.ratio,
