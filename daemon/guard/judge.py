@@ -20,9 +20,9 @@ THIRD of that. Each pair of windows adds its logarithm of likelihoods to the *sc
 and a trial ends as soon as that is ODDS either way. How far leads are apart by chance is seen between windows
 of the same kind, one after the other; as these are few at first, together with the usual spread.
 
-**Who must prove what.** After MOST_PAIRS the likelier of the two holds. So a policy is off where it does not
-seem to gain; that costs nothing where it has no effect. One that has passed before begins with a score below
-0, and so does harm to a single workload: it is rarer than harm to all, and there are many to be wrong about.
+**Who must prove what.** After MOST_PAIRS smaller ODDS_AT_THE_END are enough for harm. So a policy may be off
+where it has no effect, which costs nothing. One that has passed before begins with a score below 0, and so
+does harm to a single workload: it is rarer than harm to all, and there are many to be wrong about.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ THIRD = 3
 
 ODDS = 220
 """In hundredths, natural logarithm: nine to one."""
+
+ODDS_AT_THE_END = 70
+"""For harm, where a trial has lasted as long as it may: two to one. With none, 12 % of policies that gain 5 %
+are turned off, with these 6 %; of those that harm by 18 %, 96 and 92 % (docs/guard.md, "Noise")."""
 
 ODDS_OF_ONE = 240
 """Against harm to a single workload, to begin with: eleven to one."""
@@ -127,5 +131,6 @@ def find(evidence: Evidence, harm_percent: int, pairs: int) -> Finding:
     if len(evidence.leads) >= LEAST_PAIRS and abs(likelier) >= ODDS:
         return Finding.HARM if likelier > 0 else Finding.FINE
     if pairs >= MOST_PAIRS:
-        return Finding.HARM if likelier > 0 and len(evidence.leads) >= LEAST_PAIRS else Finding.FINE
+        is_harm = likelier >= ODDS_AT_THE_END and len(evidence.leads) >= LEAST_PAIRS
+        return Finding.HARM if is_harm else Finding.FINE
     return Finding.OPEN

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 HARM_PERCENT = 12
 """How much longer than without the policy is harm. A service's latency goes with the fourth to fifth power
 of what is measured here (docs/guard.md, "What the measure is worth"), so these are 1.6 times the latency;
-what is above a third of it is taken for harm if nothing else is seen in two seconds. With 10, a policy that
-gains 5 % was turned off in 8 to 12 % of trials, with this in 5 to 10."""
+what is above a third of it is taken for harm if two seconds do not say otherwise."""
 
 BACKOFF_S = 60
 """How long a policy that did harm is not tried again. A trial takes two seconds at most to find large harm,
