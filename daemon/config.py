@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import to_json
 
 from . import cpulist
-from .baselines import OracleParameters
+from .baselines import BvtParameters, OracleParameters, PartiesParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
 from .critical import MAX_WEIGHT_RATIO, CriticalParameters
 from .guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
@@ -22,6 +22,7 @@ from .rla import RlaParameters
 from .tsa import MAX_WEIGHT_SPAN, TsaParameters
 
 TSA, RLA, RCR, CRITICAL = TsaParameters(), RlaParameters(), RcrParameters(), CriticalParameters()
+BVT, PARTIES = BvtParameters(), PartiesParameters()
 """Where the defaults come from."""
 
 SELECTORS = ("pids", "cgroup", "match", "libvirt")
@@ -205,6 +206,42 @@ class OracleSection(Section):
         return OracleParameters(self.critical, self.tids)
 
 
+class BvtSection(Section):
+    """Whom the policy `bvt` prefers, and how much (docs/rivals.md)."""
+
+    critical: tuple[str, ...] = Field(
+        default=BVT.critical, description='a list of names of workloads such as ["web-*"]'
+    )
+    latency_us: int = Field(default=BVT.latency_ns // 1000, ge=100, le=100_000, description=SLICE_US)
+    limit_percent: int = Field(
+        default=BVT.limit_percent, ge=1, le=100, description="a part of a period from 1 to 100"
+    )
+    unwarp_ms: int = Field(
+        default=BVT.unwarp_ns // 1_000_000, ge=0, le=3_600_000, description="from 0 to 3600000 ms"
+    )
+
+    def parameters(self) -> BvtParameters:
+        """As the policy takes them."""
+        return BvtParameters(
+            self.critical, self.latency_us * 1000, self.limit_percent, self.unwarp_ms * 1_000_000
+        )
+
+
+class PartiesSection(Section):
+    """What the policy `parties` aims at, and how often it looks (docs/rivals.md)."""
+
+    wait_percent: int = Field(
+        default=PARTIES.wait_percent, ge=1, le=100, description="a part of runnable time from 1 to 100"
+    )
+    interval_ms: int = Field(
+        default=PARTIES.interval_ns // 1_000_000, ge=10, le=3_600_000, description="from 10 to 3600000 ms"
+    )
+
+    def parameters(self) -> PartiesParameters:
+        """As the policy takes them."""
+        return PartiesParameters(self.wait_percent, self.interval_ms * 1_000_000)
+
+
 class GuardSection(Section):
     """Keeps a policy from doing harm (docs/guard.md)."""
 
@@ -272,6 +309,8 @@ class Config(Section):
     critical: CriticalSection = CriticalSection()
     guard: GuardSection = GuardSection()
     oracle: OracleSection = OracleSection()
+    bvt: BvtSection = BvtSection()
+    parties: PartiesSection = PartiesSection()
     record: RecordSection = RecordSection()
     libvirt: LibvirtSection = LibvirtSection()
     workload: tuple[WorkloadSection, ...] = Field(
@@ -287,6 +326,8 @@ class Config(Section):
             self.critical.parameters(),
             self.guard.parameters(self.period_ms),
             oracle=self.oracle.parameters(),
+            bvt=self.bvt.parameters(),
+            parties=self.parties.parameters(),
         )
 
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from .baselines import Oracle, OracleParameters, StaticPinning, Untouched
+from .baselines import (
+    Bvt,
+    BvtParameters,
+    Oracle,
+    OracleParameters,
+    Parties,
+    PartiesParameters,
+    StaticPinning,
+    Untouched,
+)
 from .critical import Critical, CriticalParameters
 from .entitlement import Standing, standings
 from .guard import Guarded, GuardParameters
@@ -45,6 +54,8 @@ class Parameters:
     critical: CriticalParameters = field(default_factory=CriticalParameters)
     guard: GuardParameters | None = None
     oracle: OracleParameters = field(default_factory=OracleParameters)
+    bvt: BvtParameters = field(default_factory=BvtParameters)
+    parties: PartiesParameters = field(default_factory=PartiesParameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,8 @@ POLICIES: Mapping[str, Callable[[Parameters], Policy]] = MappingProxyType(
         "dasec": Dasec,
         "critical": lambda parameters: Critical(parameters.critical),
         "static": lambda parameters: StaticPinning(),
+        "bvt": lambda parameters: Bvt(parameters.bvt),
+        "parties": lambda parameters: Parties(parameters.parties),
         "oracle": lambda parameters: Oracle(parameters.oracle, parameters.critical),
     }
 )

@@ -17,9 +17,7 @@ from ..critical import CriticalParameters
 from ..critical.scores import FULL
 from ..critical.weights import Claims, is_off, settle
 from ..model import Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, Vcpu, VcpuId, Workload
-
-ANY_END = "*"
-"""At the end of a name: whatever follows, as in `helper-*`."""
+from .names import matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +30,6 @@ class OracleParameters:
     def knows(self, vcpu: Vcpu) -> bool:
         """Is this one critical?"""
         return vcpu.id.tid in self.tids or any(matches(name, vcpu.name) for name in self.critical)
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Does the pattern mean a thread of that name?"""
-    if pattern.endswith(ANY_END):
-        return name.startswith(pattern.removesuffix(ANY_END))
-    return name == pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..baselines.oracle import matches
+from ..baselines.names import matches
 from ..edges.monitor import open_edges
 from ..linux import procfs
 from ..linux.errors import ThreadGone

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, cast
 
-from dasec.baselines.oracle import matches
+from dasec.baselines.names import matches
 from dasec.demo.statistics import geometric_mean
 
 SETTLED = 0.5

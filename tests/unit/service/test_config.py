@@ -130,8 +130,8 @@ def test_what_was_read_cannot_be_changed() -> None:
             "policy: no policy named 'dasek' in this build: did you mean `dasec`?",
         ),
         (
-            "policy = 'parties'\n" + WORKLOAD,
-            "policy: no policy named 'parties' in this build: known here: critical, dasec, none, oracle, ",
+            "policy = 'lottery'\n" + WORKLOAD,
+            "policy: no policy named 'lottery' in this build: known here: bvt, critical, dasec, none, ",
         ),
         ("[host]\nbackend = 'sched_ext'\n" + WORKLOAD, 'host.backend: is "sched_ext", which is wrong: '),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),

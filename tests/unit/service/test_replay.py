@@ -62,7 +62,7 @@ def reseal(path: Path, change: Callable[[int, dict[str, object]], None]) -> None
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(histories())
-@pytest.mark.parametrize("name", ["none", "static", "dasec", "critical"])
+@pytest.mark.parametrize("name", ["none", "static", "bvt", "parties", "dasec", "critical"])
 def test_whatever_happened_its_record_replays(tmp_path: Path, name: str, entries: list[Entry]) -> None:
     path = tmp_path / "r"
     path.unlink(missing_ok=True)
