@@ -32,8 +32,8 @@ from .state import Trial
 from .tally import Services, added, counted, stretches, weighed
 
 FIRST_WINDOW = 2
-"""Periods of the first window, in which services are counted, too: one has too few wake-ups of a workload
-with a dozen requests a second."""
+"""Periods of the first window, which is weighed by the services counted in itself: one has too few wake-ups
+of a workload with a dozen requests a second."""
 
 WINDOW = 1
 """Periods of all others. In the records of docs/guard.md harm was whole in the first period after a switch,
@@ -46,16 +46,18 @@ def measured(
 ) -> tuple[Trial, tuple[Services, ...]]:
     """The trial and the services with one more period; at the end of a window, that is among the others."""
     trial = trial._replace(age=trial.age + 1)
-    if trial.window == 0:
+    if trial.is_without:
         trial = trial._replace(counted=counted(trial.counted, period))
-        if is_whole(trial):
-            services, tallies = weighed(trial.counted, period)
-            trial = trial._replace(counted=(), tallies=tallies)
-    else:
+    if trial.window:
         trial = trial._replace(tallies=added(trial.tallies, services, period))
+    elif is_whole(trial):
+        services, tallies = weighed(trial.counted, period)
+        trial = trial._replace(tallies=tallies)
     if is_whole(trial):
         seen = tuple(stretches(trial.tallies).items())
         trial = trial._replace(tallies=(), windows=(*trial.windows, seen))
+        if not trial.is_without:
+            services, _ = weighed(trial.counted, period)
     return trial, services
 
 
