@@ -35,7 +35,7 @@ REST = 6
 first, because a policy that goes step by step has not shown yet what it does; then two, four, and so on."""
 
 MOST_RESTS = 6
-"""Doublings of that: half a minute at most, with the default period. A trial takes 22 periods or fewer, half
+"""Doublings of that: half a minute at most, with the default period. A trial takes 21 periods or fewer, half
 of them with the policy."""
 
 SUSPICION_PERCENT = 15
