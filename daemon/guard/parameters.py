@@ -15,8 +15,8 @@ half of them with the policy; at four times the latency, the worst that was meas
 of the time until the next one. Doubled after each failure."""
 
 RECHECK_S = 60
-"""How long a policy that did no harm is left alone: a trial takes 11 periods away from it at most, 1.5 % of the gain.
-Doubled after each trial that finds no harm."""
+"""How long a policy that did no harm is left alone: a trial takes 11 periods away from it at most, 1.5 % of
+the gain. Doubled after each trial that finds no harm."""
 
 PERIODS_A_SECOND = 12.5
 """With the period of the paper's evaluation and our default, 80 ms."""
