@@ -94,33 +94,6 @@ def test_the_first_judgement_is_that_of_the_fourth_period() -> None:
     assert run.live([*FAN_OUT, background()])[:1] != [1024]
 
 
-def test_fan_out_outweighs_its_background_seven_to_one_and_the_sum_by_demand_stays() -> None:
-    # demand in a period: main 8 ms, helpers 10 each, background 2 × 40; scores 1 1 1 1 0 0
-    # sum by demand 118 × 1024 = k × (7 × 38 + 80), so k = 349.2: background 349, the others 2444.
-    # the critical four got more, 19 ms, than background that waited all the time, so their demand counts
-    run = Run()
-    waiting = background(consumed_ms=15, ready_ms=25)
-    run.live([*FAN_OUT, waiting, waiting], periods=4)
-    assert scores(run) == [1000, 1000, 1000, 1000, 0, 0]
-    assert [run.weight(row) for row in range(6)] == [2444, 2444, 2444, 2444, 349, 349]
-
-
-def test_critical_vcpus_with_less_than_a_fair_turn_are_raised_and_lower_nobody() -> None:
-    # they get 9.5 ms, one that always wants to run 20: what they get they would get at any weight
-    rows = [replace(row, consumed_ms=row.consumed_ms / 2) for row in FAN_OUT]
-    assert Run().live([*rows, background(), background()], periods=4) == [7168] * 4 + [1024] * 2
-
-
-def test_the_nearer_they_come_to_a_fair_turn_the_more_they_count() -> None:
-    lowered = [
-        Run().live([*FAN_OUT, background(consumed_ms=each, ready_ms=40 - each)], periods=4)[4]
-        for each in (22, 20, 19.5, 19)
-    ]
-    assert lowered[0] == 1024
-    assert lowered == sorted(lowered, reverse=True)
-    assert lowered[3] < 349 * 1.1
-
-
 def test_below_a_group_of_the_workloads_own_it_is_twenty_to_one() -> None:
     # 118 × 1024 = k × (20 × 38 + 80), so k = 143.8
     run = Run()
@@ -321,7 +294,8 @@ def test_one_that_comes_later_is_neutral_until_its_fourth_period() -> None:
     run.live(FAN_OUT, periods=BUSY)
     assert run.live([*FAN_OUT, replace(background(), new=True)])[4] == 1024
     assert run.live([*FAN_OUT, background()], periods=3)[4] == 1024
-    assert run.live([*FAN_OUT, background()])[4] < 500
+    after = run.live([*FAN_OUT, background()])
+    assert after[4] * 4 < after[0]
 
 
 def test_a_vcpu_whose_weight_is_not_ours_is_left_alone_and_the_others_are_weighed() -> None:
@@ -347,24 +321,6 @@ def test_another_workload_neither_gains_nor_loses() -> None:
     other = [short(16, external=20), short(16, external=20)]
     run.live([*FAN_OUT, background()], other, periods=BUSY)
     assert [run.weight(row, group=1) for row in range(2)] == [1024, 1024]
-
-
-def test_who_got_more_than_its_due_pays_it_back() -> None:
-    # helpers that hardly ran were given weight; now they compute
-    run = Run()
-    run.live([*FAN_OUT, background(), background()], periods=BUSY)
-    hog = Row(40, ready_ms=40, wakeups=1, external=0, chain_ms=0)
-    rows = [hog, hog, hog, hog, background(), background()]
-    run.live(rows)
-    assert isinstance(run.state, CriticalState)
-    (owed,) = [balance.owed for name, balance in run.state.balances if name == "w0"]
-    assert owed > 0
-    run.live(rows, periods=60)
-    assert isinstance(run.state, CriticalState)
-    assert (
-        sum(balance.owed for _, balance in run.state.balances) * 20
-        < sum(80_000_000 * 1024 for _ in range(4)) * 6
-    )
 
 
 def test_small_differences_are_not_written() -> None:
