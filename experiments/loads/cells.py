@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from dasec.demo.arms import GUARDED, settings_of
 from dasec.demo.layout import Layout
 from dasec.demo.run import Plan
 from dasec.demo.scenario import Scenario, Timing
@@ -104,6 +105,7 @@ def plan_of(wish: Wish, block: Block[Cell]) -> Plan:
         seed,
         {
             ORACLE: f'policy = "{ORACLE}"\n[oracle]\ncritical = {critical}\n',
+            **{arm: settings_of(arm) for arm in wish.arms if arm.endswith(GUARDED)},
             **{one.arm: one.settings for one in map(variant_of, wish.arms) if one},
         },
     )

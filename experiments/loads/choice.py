@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 
 from dasec.config import ConfigError, check
-from dasec.demo.arms import arms_for
+from dasec.demo.arms import CONTROL, GUARDED, arms_for
 from dasec.demo.controller import Managed, configuration
 from dasec.demo.layout import NEUTRAL, Layout
 from dasec.exits import ExitStatus, Refusal
@@ -29,7 +29,9 @@ _OPTIONS = (
     click.option("--ratios", default="4,8", help="vCPUs a core."),
     click.option("--utilisations", default="0.6,0.85", help="Work asked for a core."),
     click.option("--layouts", default="flat", help="flat (vCPUs side by side), vm (a group a workload)."),
-    click.option("--policies", default="critical,oracle,dasec", help="Beside none and none-again."),
+    click.option(
+        "--policies", default="critical,oracle,dasec", help="Beside none and none-again; NAME+guard: guarded."
+    ),
     click.option(
         "--set",
         "constants",
@@ -113,7 +115,7 @@ def _layouts(text: str) -> tuple[str, ...]:
 
 def _arms(policies: str, constants: object) -> tuple[str, ...]:
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    unknown = [name for name in names if name not in POLICIES and name != "none-again"]
+    unknown = [name for name in names if name.removesuffix(GUARDED) not in POLICIES and name != CONTROL]
     if unknown:
         raise Refusal(
             ExitStatus.USAGE,

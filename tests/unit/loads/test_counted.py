@@ -85,6 +85,13 @@ def test_the_daemon_is_told_the_constant_of_its_arm_alone() -> None:
     assert "weight_ratio = 3\n" in settings["critical:weight_ratio=3"]
 
 
+def test_an_arm_with_the_guard_is_the_same_policy_under_it() -> None:
+    guarded = replace(WIDE, arms=(*WIDE.arms, "dasec+guard"))
+    block = next(blocks_of(guarded, cells_of(guarded).possible))
+    told = tomllib.loads(plan_of(guarded, block).settings["dasec+guard"])
+    assert (told["policy"], told["guard"]["enabled"]) == ("dasec", True)
+
+
 def summaries() -> tuple[Summary, ...]:
     """Of every arm the same latency, of weight_ratio=3 half of it."""
     cells = cells_of(WIDE).possible
