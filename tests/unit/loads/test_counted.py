@@ -87,7 +87,7 @@ def test_the_daemon_is_told_the_constant_of_its_arm_alone() -> None:
 
 def test_an_arm_with_the_guard_is_the_same_policy_under_it() -> None:
     guarded = replace(WIDE, arms=(*WIDE.arms, "dasec+guard"))
-    block = next(blocks_of(guarded, cells_of(guarded).possible))
+    block = blocks(guarded)[0]
     told = tomllib.loads(plan_of(guarded, block).settings["dasec+guard"])
     assert (told["policy"], told["guard"]["enabled"]) == ("dasec", True)
 
