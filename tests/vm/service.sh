@@ -53,8 +53,8 @@ textfile=/var/lib/prometheus/node-exporter/dasec.prom
 metrics=('[metrics]' 'port = 9753' 'interval_s = 1' "textfile = \"$textfile\"")
 configure critical "$load" "${metrics[@]}"
 start
-eventually grep -q '"wake_edges":true' /run/dasec/status.json || fail "no wake-ups counted"
-eventually grep -q dasec_periods_total "$textfile" || fail "no text file"
+eventually grep -qs '"wake_edges":true' /run/dasec/status.json || fail "no wake-ups counted"
+eventually grep -qs dasec_periods_total "$textfile" || fail "no text file"
 exec 3<>/dev/tcp/127.0.0.1/9753 && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
 grep -q dasec_periods_total <&3 || fail "no metrics"
 [ -s /var/log/dasec/record.jsonl ] || fail "no record"
