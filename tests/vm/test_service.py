@@ -18,6 +18,7 @@ HERE = REPOSITORY / "tests/vm"
 
 
 @pytest.mark.vm
+@pytest.mark.slow
 @pytest.mark.timeout(GUEST_TIMEOUT_S + 180)
 def test_systemd_takes_the_installed_service_through_its_life(deb: Path, qemu: Qemu, tmp_path: Path) -> None:
     missing = systemd.missing()
