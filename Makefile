@@ -6,7 +6,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load images chaos
+.PHONY: help dev test lint demo bench docs clean install load images chaos deb
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -53,6 +53,10 @@ install: ## dasec for all users: an environment in PREFIX, the command in /usr/l
 	python3 -m venv $(PREFIX)
 	$(PREFIX)/bin/python -m pip --disable-pip-version-check install .
 	ln -sfn $(PREFIX)/bin/dasec /usr/local/bin/dasec
+
+deb: ## a package for Debian 12 and 13 in dist
+	@tools/setup python
+	packaging/deb/build
 
 clean: ## removes what the other targets made, the environment too
 	-$(MAKE) -C experiments/load clean

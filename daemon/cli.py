@@ -57,7 +57,16 @@ def run(config: Path, dry_run: bool, periods: int | None, record: Path | None, d
         told = configuration.load(config)
     except configuration.ConfigError as error:
         raise Refusal(ExitStatus.USAGE, *error.lines) from error
-    serve(Order(told, dry_run or told.dry_run, periods, record, directory))
+    serve(Order(config, told, dry_run or told.dry_run, periods, record, directory))
+
+
+@commands.command()
+@directory_option
+def reload(directory: Path) -> None:
+    """Let the running daemon read its configuration again, and say what it answers."""
+    from .reload import ask
+
+    click.echo(ask(directory))
 
 
 @commands.command()
@@ -85,6 +94,49 @@ def status(as_json: bool, directory: Path) -> None:
             click.echo(json.dumps({"running": False, "why": found.why}))
         raise Refusal(ExitStatus.FAILED, found.why)
     click.echo(json.dumps({"running": True, **found}, indent=2) if as_json else render(found))
+
+
+record_option = click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    help="A record of `dasec run --record`; default: the running daemon's.",
+)
+
+
+@commands.command()
+@click.argument("workload")
+@record_option
+@json_option
+@directory_option
+def explain(workload: str, record: Path | None, as_json: bool, directory: Path) -> None:
+    """Show why each knob of a workload is what it is."""
+    import json
+    import time
+
+    from .explain import explain as story_of
+    from .explain import record_of, render
+
+    kept, said = (record, None) if record else record_of(directory, time.monotonic_ns())
+    story = story_of(kept, workload, said)
+    click.echo(json.dumps(story, indent=2) if as_json else render(story))
+
+
+@commands.command()
+@record_option
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 60),
+    default=1.0,
+    show_default=True,
+    help="Seconds between looks.",
+)
+@click.option("--times", type=click.IntRange(min=1), help="Stop after so many looks.")
+@directory_option
+def top(record: Path | None, interval: float, times: int | None, directory: Path) -> None:
+    """Show live who waits, which knobs they have, and why these changed."""
+    from .top import show as show_live
+
+    show_live(record, directory, interval, times)
 
 
 @commands.command()

@@ -8,17 +8,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import to_json
 
-from . import cpulist
+from . import budget, cpulist
 from .baselines import BvtParameters, OracleParameters, PartiesParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
 from .critical import MAX_WEIGHT_RATIO, CriticalParameters
 from .guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
+from .metrics.section import MetricsSection
 from .policy import POLICIES, Parameters
 from .rcr import RcrParameters
 from .rla import RlaParameters
+from .section import Section
 from .tsa import MAX_WEIGHT_SPAN, TsaParameters
 
 TSA, RLA, RCR, CRITICAL = TsaParameters(), RlaParameters(), RcrParameters(), CriticalParameters()
@@ -52,12 +54,6 @@ def _cgroup(path: str) -> str:
     if not path.startswith("/") or ".." in path.split("/"):
         raise ValueError(f"{path!r} is not a path from the hierarchy's root")
     return path
-
-
-class Section(BaseModel):
-    """Knows its keys and no others; cannot be changed once read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class HostSection(Section):
@@ -301,6 +297,9 @@ class Config(Section):
 
     period_ms: int = Field(default=80, ge=10, le=1000, description="a period from 10 to 1000 ms")
     policy: Annotated[str, AfterValidator(_policy)] = Field(default="critical", description="")
+    budget_percent: float = Field(
+        default=budget.PERCENT, ge=0.1, le=100, description="a part of one core from 0.1 to 100 %"
+    )
     dry_run: bool = Field(default=False, description="true or false")
     host: HostSection = HostSection()
     tsa: TsaSection = TsaSection()
@@ -312,6 +311,7 @@ class Config(Section):
     bvt: BvtSection = BvtSection()
     parties: PartiesSection = PartiesSection()
     record: RecordSection = RecordSection()
+    metrics: MetricsSection = MetricsSection()
     libvirt: LibvirtSection = LibvirtSection()
     workload: tuple[WorkloadSection, ...] = Field(
         default=(), description="at least one [[workload]] with a name and a selector"

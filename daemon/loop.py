@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from .budget import UNBOUNDED, Account, Budget, Outlay
 from .hosts.host import Host, Restored, RosterEntry
 from .log import Announcer
 from .model import Change, Outcome, PolicyState, Result, Snapshot
@@ -25,6 +26,9 @@ class Pace(Protocol):
     def wait(self, periods: int) -> bool:
         """Sleep until so many periods are over. False: stop."""
 
+    def reload_due(self) -> bool:
+        """Has somebody asked for the configuration to be read again, since this was asked last?"""
+
 
 class Witness(Protocol):
     """Is told of every period, and never raises for what a disk or a reader does."""
@@ -40,39 +44,47 @@ class Parts:
     roster: Callable[[], Sequence[RosterEntry]]
     host: Host
     policy: Policy
+    reload: Callable[[], Policy]
     stand_by: Callable[[], bool]
     witnesses: tuple[Witness, ...]
     announcer: Announcer
+    budget: Budget = UNBOUNDED
 
 
 def control(parts: Parts, pace: Pace) -> Restored:
     """Run periods until the pace ends; whatever happens, put every knob back."""
-    state = parts.policy.initial_state()
-    index, recorded_ns, rest = 0, 0, 1
+    policy, state = parts.policy, parts.policy.initial_state()
+    index, recorded_ns, outlay = 0, 0, Outlay()
     try:
         before = _observe(parts)
-        _settle_garbage()
-        while pace.wait(rest):
+        gc.collect()
+        gc.freeze()  # what exists now stays: no need to look through it again (docs/overhead.md, "Garbage")
+        account = Account(0, time.monotonic_ns(), time.process_time_ns())
+        while pace.wait(outlay.rest):
+            if pace.reload_due() and (now := parts.reload()) is not policy:
+                parts.host.restore()  # another policy begins with the host as the first one found it
+                policy, state = now, now.initial_state()
             started_ns = time.monotonic_ns()
             guarded = parts.stand_by()
             after = _observe(parts)
             if before is None or after is None:
-                before, rest = after or before, 1
+                before, outlay = after or before, Outlay()
                 continue
-            observed_ns = time.monotonic_ns()
+            seen_ns = time.monotonic_ns()
             period = between(index, before, after)
-            decision = parts.policy.decide(period, state)
+            decision = policy.decide(period, state)
             planned = plan(period, decision)
             decided_ns = time.monotonic_ns()
             results = _apply(parts, planned.changes, guarded)
             applied_ns = time.monotonic_ns()
-            stages = Stages(
-                observed_ns - started_ns, decided_ns - observed_ns, applied_ns - decided_ns, recorded_ns
+            stages = Stages(seen_ns - started_ns, decided_ns - seen_ns, applied_ns - decided_ns, recorded_ns)
+            account, outlay = parts.budget.pay(account, after.clock_ns, time.process_time_ns(), decision)
+            entry = Entry(
+                after.clock_ns, pace.late, period, decision, results, planned.violations, stages, outlay
             )
-            entry = Entry(after.clock_ns, pace.late, period, decision, results, planned.violations, stages)
             for witness in parts.witnesses:
                 witness.write(entry, state)
-            before, state, index, rest = after, decision.state, index + 1, decision.rest
+            before, state, index = after, decision.state, index + 1
             recorded_ns = time.monotonic_ns() - applied_ns
     finally:
         gc.unfreeze()
@@ -104,9 +116,3 @@ def _apply(parts: Parts, changes: Sequence[Change], guarded: bool) -> tuple[Resu
     trouble = f"cannot write any knob: {refused.pop()}: trying again every period" if whole else None
     parts.announcer.state("apply", trouble, "writing knobs again")
     return results
-
-
-def _settle_garbage() -> None:
-    """What exists now stays: the collector need not look through it again (docs/overhead.md, "Garbage")."""
-    gc.collect()
-    gc.freeze()

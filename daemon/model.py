@@ -34,6 +34,8 @@ class ThreadState(StrEnum):
 class Knob(StrEnum):
     """Anything that we write."""
 
+    __hash__ = str.__hash__  # an enum's own is Python code, and a write looks up a few of these
+
     WEIGHT = "weight"
     RESCHEDULING_LATENCY = "rescheduling_latency"
     AFFINITY = "affinity"
@@ -192,7 +194,8 @@ class Decision:
 
     A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
     the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
-    `rest`: after how many periods the next decision is needed.
+    `rest`: after how many periods the next decision is needed. `can_wait`: whether it may come later, because
+    the rule weighs what it sees by the length of the period (budget.py).
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
@@ -200,6 +203,7 @@ class Decision:
     state: PolicyState = PolicyState()
     stakes: Mapping[VcpuId, Stake] = field(default_factory=dict)
     rest: int = 1
+    can_wait: bool = False
 
 
 KnobValue = int | frozenset[Core]

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 STOPPERS = {signal.SIGTERM, signal.SIGINT}
+HEARD = {*STOPPERS, signal.SIGHUP}
 
 
 class Pace:
-    """Absolute deadlines on CLOCK_MONOTONIC; stop signals are blocked and seen only while waiting.
+    """Absolute deadlines on CLOCK_MONOTONIC; signals are blocked and seen only while waiting.
 
     So a signal never cuts a period in two, and a missed deadline is skipped, not queued.
     """
 
-    def __init__(self, period_ns: int, limit: int | None = None) -> None:
+    def __init__(
+        self, period_ns: int, limit: int | None = None, alive: Callable[[], None] = lambda: None
+    ) -> None:
+        """`alive` is called before each wait: whoever stops calling `wait` hangs."""
         self.late = 0
         """How many periods were skipped so far because the one before them took too long."""
         self._period_ns = period_ns
         self._left = limit
+        self._alive = alive
         self._deadline_ns = time.monotonic_ns()
         self._mask: set[signal.Signals | int] = set()
+        self._hung_up = False
 
     def __enter__(self) -> Self:
-        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, STOPPERS))
+        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, HEARD))
         self._deadline_ns = time.monotonic_ns()
         return self
 
@@ -36,6 +43,7 @@ class Pace:
 
     def wait(self, periods: int = 1) -> bool:
         """Sleep until so many periods are over. False: stop (asked to, or the last decision is made)."""
+        self._alive()
         if self._left is not None:
             self._left -= 1
             if self._left < 0:
@@ -43,8 +51,19 @@ class Pace:
         rested_ns = self._deadline_ns + (periods - 1) * self._period_ns
         self._deadline_ns, skipped = next_deadline(rested_ns, time.monotonic_ns(), self._period_ns)
         self.late += skipped
-        left_ns = max(self._deadline_ns - time.monotonic_ns(), 0)
-        return signal.sigtimedwait(STOPPERS, left_ns / 1e9) is None
+        caught = signal.sigtimedwait(HEARD, self._left_s())
+        if caught is None or caught.si_signo in STOPPERS:
+            return caught is None
+        self._hung_up = True  # one more is the same wish, or is seen in the next period
+        return signal.sigtimedwait(STOPPERS, self._left_s()) is None
+
+    def reload_due(self) -> bool:
+        """Was there a SIGHUP since this was asked last?"""
+        due, self._hung_up = self._hung_up, False
+        return due
+
+    def _left_s(self) -> float:
+        return max(self._deadline_ns - time.monotonic_ns(), 0) / 1e9
 
 
 def next_deadline(deadline_ns: int, now_ns: int, period_ns: int) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from typing import NamedTuple, TypedDict, TypeVar, cast
 from pydantic_core import to_json
 
 from . import cpulist
+from .budget import Outlay
 from .model import (
     IDLE,
     Change,
@@ -89,7 +90,10 @@ class PeriodLine(TypedDict, total=False):
     decision: Mapping[str, object]
     results: list[Sequence[object]]
     violations: Sequence[str]
+    held: Sequence[Sequence[object]]
     stages_ns: Mapping[str, int]
+    cpu_ns: int
+    rest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ class Entry(NamedTuple):
     results: Sequence[Result]
     violations: Sequence[str]
     stages: Stages
+    outlay: Outlay = Outlay()
 
 
 def seal(body: bytes, chain: int) -> tuple[bytes, int]:
@@ -162,10 +167,12 @@ class Encoder:
         line, encoder._chain = seal(to_json(header), 0)
         return encoder, line
 
-    def line(self, entry: Entry) -> bytes:
-        """The line of one period."""
+    def line(self, entry: Entry, held: Sequence[Sequence[object]] | None = None) -> bytes:
+        """The line of one period; with `held` (grounds.py) one that leaves nothing out."""
         period = entry.period
         line: PeriodLine = {"period": period.index, "clock_ns": entry.clock_ns, "length_ns": period.length_ns}
+        if held is not None:
+            self._topology, self._workloads, line["held"] = None, None, held
         if entry.late_periods:
             line["late_periods"] = entry.late_periods
         if period.topology != self._topology:
@@ -185,6 +192,7 @@ class Encoder:
         if entry.violations:
             line["violations"] = entry.violations
         line["stages_ns"] = entry.stages._asdict()
+        line["cpu_ns"], line["rest"] = entry.outlay
         sealed, self._chain = seal(to_json(line), self._chain)
         return sealed
 
@@ -251,8 +259,7 @@ def workload_row(workload: Workload) -> Mapping[str, object]:
 
 def knobs_row(knobs: Knobs) -> KnobsRow:
     """A vCPU's knobs as a line holds them."""
-    weight, latency_ns, affinity = knobs
-    return weight, latency_ns, None if affinity is None else sorted(affinity)
+    return (*knobs[:2], None if knobs.affinity is None else sorted(knobs.affinity))
 
 
 def decision_row(decision: Decision, layout: Layout, before: PolicyState | None) -> Mapping[str, object]:
@@ -390,5 +397,4 @@ def read_workload(row: Mapping[str, object]) -> Workload:
 
 def read_knobs(row: KnobsRow) -> Knobs:
     """The inverse of `knobs_row`."""
-    weight, latency_ns, affinity = row
-    return Knobs(weight, latency_ns, None if affinity is None else frozenset(affinity))
+    return Knobs(row[0], row[1], None if row[2] is None else frozenset(row[2]))

@@ -9,14 +9,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from .grounds import Grounds
 from .log import Announcer
 from .model import PolicyState
 from .record import Encoder, Entry
+from .recordtail import FIRST_BYTES
 
 RETRY_NS = 10_000_000_000
 """How long a record that could not be written rests before the next try."""
 
-FIRST_BYTES = b'{"dasec_record":'
+WHOLE_BYTES = 1 << 18
+"""How far apart the lines lie at least that leave nothing out, from which `dasec explain` and `dasec top`
+read on (docs/record.md, "Reading from the end")."""
+
+WHOLE_PART = 8
+"""Such lines are one part in so many of the record at most, however many vCPUs there are."""
 
 
 class NotARecord(Exception):
@@ -42,8 +49,9 @@ class RecordFile:
         self._max_bytes, self._files = max_bytes, files
         self._clock = clock
         self._descriptor = -1
-        self._size = 0
+        self._size = self._whole_at = 0
         self._bounded = True
+        self._grounds = Grounds()
         self._encoder: Encoder | None = None
         self._retry_ns = 0
         refuse_foreign(path)
@@ -51,9 +59,15 @@ class RecordFile:
 
     def write(self, entry: Entry, before: PolicyState) -> None:
         """Add one period, decided from the state `before`. A full disk is announced, never raised."""
+        self._grounds.note(entry)
         if self._descriptor < 0 and self._clock() < self._retry_ns:
             return
         self._guarded(lambda: self._append(entry, before))
+
+    def turn(self, policy: str, parameters: object) -> None:
+        """Another policy decides from the next period on: it gets a header of its own."""
+        self._policy, self._parameters = policy, parameters
+        self._encoder = None
 
     def close(self) -> None:
         """End the record."""
@@ -84,7 +98,11 @@ class RecordFile:
         header = b""
         if self._encoder is None:
             self._encoder, header = Encoder.begin(self._policy, self._parameters, before)
-        self._put(header + self._encoder.line(entry))
+        whole = bool(header) or self._size >= self._whole_at
+        line = self._encoder.line(entry, self._grounds.rows(entry.period) if whole else None)
+        if whole:
+            self._whole_at = self._size + max(WHOLE_BYTES, WHOLE_PART * len(line))
+        self._put(header + line)
 
     def _put(self, data: bytes) -> None:
         """All of `data` or, as far as the file allows, none of it."""

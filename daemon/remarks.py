@@ -60,8 +60,18 @@ class Remarks:
             self._blind_for.update(blind)
             self._see(entry.period)
 
+    def turn(self, policy: str, parameters: object) -> None:  # noqa: ARG002  # the interface of who turns
+        """Another policy decides from the next period on: what was said of the last one is over."""
+        over = f"policy {policy} from now on"
+        for standing in self._standings:
+            self._announcer.state(_about(standing), None, f"{_about(standing)}{over}")
+        for name in self._blind_for:
+            self._announcer.state(f"blind {name}", None, f"workload {name}: {over}")
+        self._policy, self._standings = policy, ()
+        self._blind_for.clear()
+
     def _judge(self, standing: Standing) -> None:
-        about = f"workload {standing.workload}: guard: "
+        about = _about(standing)
         trouble = about + verdict_of(standing, self._policy, self._period_ms) if standing.is_neutral else None
         self._announcer.state(about, trouble, f"{about}policy {self._policy} is tried again")
 
@@ -80,6 +90,10 @@ class Remarks:
                     f"workload {name}: nobody counts its wake-ups, so policy {self._policy} leaves"
                     " it as it is: `dasec probe` says why, under wake edges",
                 )
+
+
+def _about(standing: Standing) -> str:
+    return f"workload {standing.workload}: guard: "
 
 
 def _is_counted(workload: Workload, period: Period) -> bool:

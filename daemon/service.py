@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import time
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import cpulist, log
-from .config import Config, WorkloadSection
+from .budget import Budget
+from .config import Config
 from .edges.monitor import open_edges
 from .edges.reading import WakeEdges
 from .exits import ExitStatus, Refusal
-from .hosts.host import Capabilities, Host, Restored, RosterEntry
+from .hosts.host import Capabilities, Host, Restored
 from .hosts.mainline import Mainline, OnForeignWrite
 from .hosts.patched import PatchedCfs
 from .hosts.probe import probe
@@ -22,10 +24,12 @@ from .hosts.rehearsal import Rehearsal
 from .log import LOGGER, Announcer
 from .loop import Parts, control
 from .model import Core, Level, PolicyState
+from .notify import ServiceManager
 from .pace import Pace
-from .policy import EDGES, policy_named
+from .policy import EDGES
 from .record import Entry
 from .recordfile import NotARecord, RecordFile
+from .regime import Regime
 from .remarks import Remarks
 from .safety.directory import JournalBusy
 from .safety.dryrun import NoJournal
@@ -33,8 +37,9 @@ from .safety.journal import Journal
 from .safety.keeper import Keeper
 from .safety.restore import put_all_back
 from .status import StatusFile, Subject
-from .workloads.discovered import Discovery, Together
-from .workloads.static import Selector, StaticWorkloads
+
+if TYPE_CHECKING:
+    from .metrics.exporter import Exporter
 
 _NO_PATCH = (
     "host.backend: this kernel has no usable /proc/PID/dasec: boot one with our patch"
@@ -44,8 +49,9 @@ _NO_PATCH = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What one `dasec run` was told."""
+    """What one `dasec run` was told. `config` is what `file` held."""
 
+    file: Path
     config: Config
     dry_run: bool
     periods: int | None
@@ -72,35 +78,42 @@ def serve(order: Order) -> None:
     log.start()
     announcer = Announcer()
     with ExitStack() as stack:
+        # The pace hears it while the loop runs. Before and after that it must not end us.
+        stack.callback(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
         records = list(_record(order, announcer))
         for record in records:
             stack.callback(record.close)
+        exporters = list(_exporter(order, announcer))
+        for exporter in exporters:
+            stack.callback(exporter.close)
         stage = stack.enter_context(_guarded(order) if order.touches_the_host else _untouched(order))
-        statuses = list(_status(order, stage, announcer))
+        subject = _subject(order, stage)
+        statuses = list(_status(order, subject, announcer))
         for status in statuses:
             stack.callback(status.remove)
-        workloads = discovery(order.config)
-        stack.callback(workloads.close)
-
-        def roster() -> Sequence[RosterEntry]:
-            found = workloads.discover(time.monotonic_ns())
-            for notice in found.notices:
-                announcer.note(notice)
-            announcer.state("discovery", found.trouble, "libvirt: its domains can be seen again")
-            return found.roster
-
+        for exporter in exporters:
+            exporter.begin(subject)
+        regime = Regime(order.file, order.config, _counted(order, stage), announcer)
+        stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
+        regime.turning = (remarks, *records, *statuses, *exporters)
+        manager = ServiceManager()
+        stack.callback(manager.close)
+        regime.asked = (manager, *statuses)
         parts = Parts(
-            roster=roster,
+            roster=regime.roster,
             host=stage.host,
-            policy=policy_named(order.config.policy, order.config.parameters()),
+            policy=regime.policy,
+            reload=regime.reload,
             stand_by=stage.stand_by,
-            witnesses=(HostNotices(stage.notices), remarks, *records, *statuses),
+            witnesses=(HostNotices(stage.notices), remarks, *records, *statuses, *exporters),
             announcer=announcer,
+            budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
         )
         _introduce(order, stage.host.capabilities)
-        with Pace(order.config.period_ms * 1_000_000, order.periods) as pace:
+        with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive) as pace:
             restored = control(parts, pace)
+        manager.stopping()
         _conclude(restored)
 
 
@@ -168,33 +181,11 @@ def _edges(order: Order) -> WakeEdges | None:
     return None if level is Level.NONE else open_edges(level)
 
 
-def discovery(settings: Config) -> Discovery:
-    """Everything that finds the configured workloads; libvirt's part only where it is asked for."""
-    static = StaticWorkloads([selector(one) for one in settings.workload if one.libvirt is None])
-    domains = [one for one in settings.workload if one.libvirt is not None]
-    if not domains and not settings.libvirt.metadata:
-        return static
-    from .workloads.libvirt import LibvirtWorkloads, Rule
-
-    return Together(
-        static,
-        LibvirtWorkloads(
-            [Rule(one.name, one.libvirt or "", one.share) for one in domains],
-            by_metadata=settings.libvirt.metadata,
-            taken=frozenset(one.name for one in settings.workload if one.libvirt is None),
-        ),
-    )
-
-
-def selector(workload: WorkloadSection) -> Selector:
-    """A configured workload as discovery takes it."""
-    return Selector(
-        workload.name,
-        workload.share,
-        pids=workload.pids or (),
-        cgroup=workload.cgroup,
-        comm=workload.match.comm if workload.match else None,
-    )
+def _counted(order: Order, stage: Stage) -> Level:
+    """How much of who wakes whom this host was opened to count: of all but `mainline` with BPF, no less
+    than ever."""
+    by_bpf = stage.host.capabilities.backend == "mainline" and order.config.host.bpf
+    return EDGES.get(order.config.policy, Level.NONE) if by_bpf else Level.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +218,31 @@ def _record(order: Order, announcer: Announcer) -> Iterator[RecordFile]:
         raise Refusal(ExitStatus.USAGE, str(error)) from error
 
 
-def _status(order: Order, stage: Stage, announcer: Announcer) -> Iterator[StatusFile]:
+def _subject(order: Order, stage: Stage) -> Subject:
+    settings = order.config
+    return Subject(
+        settings.policy,
+        settings.period_ms,
+        order.dry_run,
+        stage.host.capabilities,
+        settings.budget_percent,
+        order.record,
+    )
+
+
+def _status(order: Order, subject: Subject, announcer: Announcer) -> Iterator[StatusFile]:
     """The status file of a daemon that has a directory of its own."""
     if order.touches_the_host:
-        settings = order.config
-        subject = Subject(settings.policy, settings.period_ms, order.dry_run, stage.host.capabilities)
         yield StatusFile(order.directory, subject, announcer)
+
+
+def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:
+    """The metrics, if they have somewhere to go."""
+    outlets = order.config.metrics.outlets()
+    if outlets is not None:
+        from .metrics.exporter import Exporter
+
+        yield Exporter(outlets, announcer)
 
 
 def _introduce(order: Order, capabilities: Capabilities) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypedDict, cast
 
 from pydantic_core import to_json
 
+from . import budget, wholefile
 from .hosts.host import Capabilities
 from .linux import procfs
 from .linux.errors import ThreadGone
@@ -50,6 +50,7 @@ class Status(TypedDict):
     policy: str
     period_ms: int
     dry_run: bool
+    record: str | None
     capabilities: Mapping[str, object]
     workloads: list[WorkloadStatus]
     knobs_held: Mapping[str, int]
@@ -61,17 +62,23 @@ class Status(TypedDict):
     mean_period_us: int
     longest_period_us: int
     own_cpu_percent: float
+    budget_percent: float | None
+    look_ms: int
     troubles: list[str]
+    reloads: int
+    not_reloaded: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What does not change while the daemon runs."""
+    """What the daemon was told; of it only the policy changes while it runs."""
 
     policy: str
     period_ms: int
     dry_run: bool
     capabilities: Capabilities
+    budget_percent: float = budget.PERCENT
+    record: Path | None = None
 
 
 class StatusFile:
@@ -85,17 +92,20 @@ class StatusFile:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._path = directory / FILE_NAME
-        self._fresh = directory / f"{FILE_NAME}.new"
         self._capabilities = asdict(subject.capabilities)
         self._subject, self._announcer, self._clock = subject, announcer, clock
+        self._record = None if subject.record is None else str(subject.record.absolute())
         self._pid = os.getpid()
         self._start_ticks = procfs.read_stat(self._pid, self._pid).start_ticks
         self._started_ns = self._written_ns = clock()
         self._cpu_ns = time.process_time_ns()
-        self._periods = self._violations = self._work_ns = self._longest_ns = 0
+        self._periods = self._violations = self._work_ns = self._longest_ns = self._told = 0
         self._rules: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._held: set[tuple[VcpuId, Knob]] = set()
+        self._reloads = 0
+        self._not_reloaded: list[str] = []
+        self._somebody_waits = False
 
     def write(self, entry: Entry, before: PolicyState) -> None:  # noqa: ARG002  # the interface of witnesses
         """Count one period, and write the file if a second is over."""
@@ -112,12 +122,27 @@ class StatusFile:
             elif outcome in (Outcome.VANISHED, Outcome.YIELDED):
                 self._held.discard((change.vcpu, change.knob))
         now_ns = self._clock()
-        if now_ns - self._written_ns >= INTERVAL_NS:
+        if now_ns - self._written_ns >= INTERVAL_NS or self._somebody_waits:
+            self._somebody_waits = False
             self._replace_file(entry, now_ns)
+
+    def turn(self, policy: str, parameters: object) -> None:  # noqa: ARG002  # the interface of who turns
+        """Another policy decides from the next period on, with every knob as before the first."""
+        self._subject = replace(self._subject, policy=policy)
+        self._held.clear()
+
+    def reloading(self) -> None:
+        """Nothing to say before the answer."""
+
+    def answer(self, refused: Sequence[str]) -> None:
+        """The configuration was read again; whoever asked waits for the file."""
+        self._reloads += 1
+        self._not_reloaded = list(refused)
+        self._somebody_waits = True
 
     def remove(self) -> None:
         """The daemon ends: leave no file that says otherwise."""
-        for path in (self._path, self._fresh):
+        for path in (self._path, wholefile.fresh(self._path)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -140,8 +165,7 @@ class StatusFile:
         status = to_json(self._status(entry, now_ns))
         self._written_ns = now_ns
         try:
-            _write_whole(self._fresh, status)
-            os.replace(self._fresh, self._path)
+            wholefile.replace(self._path, status)
         except OSError as error:
             self._announcer.state("status", f"status {self._path}: {error.strerror}: `dasec status` is blind")
         else:
@@ -151,6 +175,7 @@ class StatusFile:
         cpu_ns = time.process_time_ns()
         share = (cpu_ns - self._cpu_ns) / (now_ns - self._written_ns)
         self._cpu_ns = cpu_ns
+        looks, self._told = self._periods - self._told, self._periods
         self._held = {held for held in self._held if _ours(entry.period, *held)}
         held = Counter(knob.value for _, knob in self._held)
         return Status(
@@ -161,6 +186,7 @@ class StatusFile:
             policy=self._subject.policy,
             period_ms=self._subject.period_ms,
             dry_run=self._subject.dry_run,
+            record=self._record,
             capabilities=self._capabilities,
             workloads=self._workloads(entry),
             knobs_held={knob.value: held[knob.value] for knob in Knob},
@@ -172,18 +198,12 @@ class StatusFile:
             mean_period_us=self._work_ns // self._periods // 1000,
             longest_period_us=self._longest_ns // 1000,
             own_cpu_percent=round(100 * share, 3),
+            budget_percent=self._subject.budget_percent if entry.decision.can_wait else None,
+            look_ms=(now_ns - self._written_ns) // looks // 1_000_000,
             troubles=list(self._announcer.troubles),
+            reloads=self._reloads,
+            not_reloaded=self._not_reloaded,
         )
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Raises OSError, also where only a part had room."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        if os.write(descriptor, content) != len(content):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    finally:
-        os.close(descriptor)
 
 
 def _ours(period: Period, vcpu: VcpuId, knob: Knob) -> bool:
@@ -231,7 +251,8 @@ def render(status: Status) -> str:
         f" process {status['pid']}, every {status['period_ms']} ms",
         f"periods {status['periods']} ({status['late_periods']} late),"
         f" work {status['mean_period_us']} us on average, {status['longest_period_us']} us at most,"
-        f" own CPU {status['own_cpu_percent']} % of a core",
+        f" own CPU {status['own_cpu_percent']} % of a core,"
+        f" a look every {status['look_ms']} ms ({_bound(status['budget_percent'])})",
         *(
             f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
             + (f", guard: {w['guard']}" if w["guard"] else "")
@@ -243,8 +264,16 @@ def render(status: Status) -> str:
         *(f"{knob.value.replace('_', ' ')}: {capabilities[f'{knob.value}_note']}" for knob in Knob),
         f"wake edges: {capabilities['wake_edges_note']}",
         *(f"trouble: {trouble}" for trouble in status["troubles"]),
+        *(f"not reloaded: {line}" for line in status["not_reloaded"]),
     ]
     return "\n".join(lines)
+
+
+def _bound(budget_percent: float | None) -> str:
+    """What the daemon may take, in words."""
+    if budget_percent is None:
+        return "without a budget: this policy must look every period"
+    return f"budget {budget_percent:g} % of a core"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

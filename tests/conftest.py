@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.host import libvirtd
+from tests.packaging import debian
 from tests.vm import counted, guest
 
 # Without a clock: the machine may be busy with something else.
@@ -97,3 +98,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def repository() -> Path:
     """The top folder of the clone."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def deb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Debian package, built once for all tests that want it."""
+    reason = debian.why_not()
+    if reason is not None:
+        refuse(reason)
+    return debian.build(tmp_path_factory.mktemp("deb"))

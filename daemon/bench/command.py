@@ -36,6 +36,16 @@ DEFAULT_PERIODS = 250
 @click.option(
     "--policy", type=click.Choice(sorted(POLICIES)), default="dasec", show_default=True, help="What decides."
 )
+@click.option(
+    "--budget",
+    type=click.FloatRange(0.1, 100),
+    help="What the daemon may take, in percent of one core (budget_percent). Default: its own.",
+)
+@click.option(
+    "--fan-out",
+    is_flag=True,
+    help="Half of each workload serves requests together: wake-ups among siblings, and weights to write.",
+)
 @click.option("--sweep", metavar="N,N,…", help="Measure each of these sizes instead of --vcpus.")
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Write a PNG, and its JSON beside it."
@@ -46,18 +56,20 @@ def command(
     active: float | None,
     periods: int,
     policy: str,
+    budget: float | None,
+    fan_out: bool,
     sweep: str | None,
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure what a control period costs, with real threads and the real daemon.
+    """Measure what looking costs, with real threads and the real daemon.
 
     The host is kept about 30 % busy; as root, weights (own groups), slices and affinities are
     really written, to the benchmark's own threads only. Without root the daemon runs dry.
     """
     results = []
     for size in sizes(sweep) if sweep else [vcpus]:
-        results.append(measure(size, periods, active, policy))
+        results.append(measure(size, periods, active, policy, budget, fan_out=fan_out))
         if not as_json:
             click.echo(line(results[-1]))
     if plot is not None:
@@ -93,6 +105,7 @@ def line(result: Overhead) -> str:
         f"{result.vcpus} vCPUs in {result.workloads} workloads, {100 * result.active_fraction:.0f} % active:"
         f" {result.cpu_percent_of_one_core:.2f} % of one core,"
         f" period mean {result.period_mean_ms:.2f} ms, p99 {result.period_p99_ms:.2f} ms,"
+        f" a look every {result.look_every_ms:.0f} ms,"
         f" RSS {result.rss_mib:.0f} MiB (keeper {result.keeper_rss_mib:.0f}),"
         f" late {result.late_periods}; stages in us: {stages}"
     )

@@ -21,8 +21,8 @@ from ..linux import procfs
 from .burners import Burden, burden, burning
 
 PERIOD_S = 0.08
-WARM_PERIODS = 25
-"""Periods before the measurement: adopting threads and making groups is not what a period costs."""
+WARM_S = 25 * PERIOD_S
+"""Time before the measurement: adopting threads and making groups is not what a period costs."""
 
 START_PATIENCE_S = 60.0
 STOP_PATIENCE_S = 60.0
@@ -49,7 +49,10 @@ class Overhead:
     load_percent_of_host: float
     changes_per_period: float
     late_periods: int
+    look_every_ms: float
+    budget_percent: float | None
     start_cpu_s: float
+    fan_out: bool
     burst_us: float
     bursts_per_s_per_vcpu: float
     dry_run: bool
@@ -72,30 +75,48 @@ class Line(TypedDict):
     stages_ns: dict[str, int]
 
 
-def measure(vcpus: int, periods: int, active: float | None, policy: str) -> Overhead:
-    """Start the load and the daemon, watch it for so many decisions, end both."""
-    load = burden(vcpus, active, PERIOD_S, len(os.sched_getaffinity(0)))
+def measure(
+    vcpus: int,
+    periods: int,
+    active: float | None,
+    policy: str,
+    budget_percent: float | None = None,
+    *,
+    fan_out: bool = False,
+) -> Overhead:
+    """Start the load and the daemon, watch it for so many periods, end both."""
+    load = burden(vcpus, active, PERIOD_S, len(os.sched_getaffinity(0)), fan_out=fan_out)
     dry_run = os.geteuid() != 0
     with tempfile.TemporaryDirectory(prefix="dasec-bench-") as folder, burning(load) as workloads:
         directory = Path(folder)
         record = directory / "record"
-        (directory / "dasec.toml").write_text(configuration(policy, workloads, own_cgroups=not dry_run))
+        settings = configuration(policy, workloads, own_cgroups=not dry_run, budget_percent=budget_percent)
+        (directory / "dasec.toml").write_text(settings)
         with _daemon(directory, dry_run) as pid:
-            _wait(lambda: lines_of(record) > WARM_PERIODS, START_PATIENCE_S, directory)
+            _wait(lambda: lines_of(record) > 1, START_PATIENCE_S, directory)
+            _look_after(WARM_S, record, directory)
             before = sample(pid)
-            _wait(lambda: lines_of(record) > WARM_PERIODS + periods, periods * 20 * PERIOD_S, directory)
+            _look_after(periods * PERIOD_S, record, directory)
             after = sample(pid)
             rss = rss_mib(pid), sum(map(rss_mib, children(pid)))
         lines = [json.loads(line) for line in record.read_bytes().splitlines()[1:]]
     seen: list[Line] = [line for line in lines if before.clock_ns < line["clock_ns"] <= after.clock_ns]
     if not seen:
         raise Refusal(ExitStatus.FAILED, "the record holds none of the periods measured: run it again")
-    return _overhead(policy, load, dry_run, seen, before, after, rss)
+    return _overhead(policy, load, dry_run, budget_percent, seen, before, after, rss)
 
 
-def configuration(policy: str, workloads: Sequence[tuple[int, ...]], *, own_cgroups: bool) -> str:
+def configuration(
+    policy: str,
+    workloads: Sequence[tuple[int, ...]],
+    *,
+    own_cgroups: bool,
+    budget_percent: float | None = None,
+) -> str:
     """The daemon's configuration: one workload a process."""
-    lines = [f"policy = {json.dumps(policy)}", "[host]", f"own_cgroups = {json.dumps(own_cgroups)}"]
+    lines = [f"policy = {json.dumps(policy)}"]
+    lines += [] if budget_percent is None else [f"budget_percent = {budget_percent}"]
+    lines += ["[host]", f"own_cgroups = {json.dumps(own_cgroups)}"]
     lines += ["[record]", "max_mib = 65536"]
     for number, pids in enumerate(workloads):
         lines += ["[[workload]]", f'name = "bench-{number}"', f"pids = {list(pids)}", "share = 1024"]
@@ -106,6 +127,7 @@ def _overhead(
     policy: str,
     load: Burden,
     dry_run: bool,
+    budget_percent: float | None,
     seen: Sequence[Line],
     before: Sample,
     after: Sample,
@@ -139,7 +161,10 @@ def _overhead(
         load_percent_of_host=round(100 * busy_ns / wall_ns / len(os.sched_getaffinity(0)), 1),
         changes_per_period=round(statistics.mean(len(line.get("results", ())) for line in seen), 2),
         late_periods=seen[-1].get("late_periods", 0) - seen[0].get("late_periods", 0),
+        look_every_ms=round(wall_ns / len(seen) / 1e6, 1),
+        budget_percent=budget_percent,
         start_cpu_s=round(before.daemon_cpu_ns / 1e9, 2),
+        fan_out=load.fan_out,
         burst_us=round(load.burst_us, 1),
         bursts_per_s_per_vcpu=round(load.rate_hz, 3),
         dry_run=dry_run,
@@ -202,6 +227,13 @@ def _daemon(directory: Path, dry_run: bool) -> Iterator[int]:
             status = process.wait(STOP_PATIENCE_S)
     if status != 0:
         raise Refusal(ExitStatus.FAILED, f"dasec run: exit status {status}: {last_line(directory)}")
+
+
+def _look_after(time_s: float, record: Path, directory: Path) -> None:
+    """Wait for so long, and then for the next look, so that all samples are taken behind one."""
+    time.sleep(time_s)
+    lines = lines_of(record)
+    _wait(lambda: lines_of(record) > lines, START_PATIENCE_S, directory)
 
 
 def _wait(until: Callable[[], bool], patience_s: float, directory: Path) -> None:

@@ -9,7 +9,7 @@ from .overhead import Overhead
 
 
 def draw(results: Sequence[Overhead], path: Path) -> None:
-    """Two panels on logarithmic axes: CPU, and the length of a period's work."""
+    """Two panels on logarithmic axes: CPU, and the length of a look's work."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -21,7 +21,7 @@ def draw(results: Sequence[Overhead], path: Path) -> None:
     cpu.set_ylabel("CPU of the daemon, % of one core")
     length.plot(sizes, [result.period_p99_ms for result in results], "o-", label="p99")
     length.plot(sizes, [result.period_mean_ms for result in results], "s--", label="mean")
-    length.set_ylabel("work of a period, ms")
+    length.set_ylabel("work of a look, ms")
     length.legend()
     for axes in (cpu, length):
         axes.set_xscale("log", base=2)
@@ -31,6 +31,6 @@ def draw(results: Sequence[Overhead], path: Path) -> None:
         axes.yaxis.set_minor_formatter(ticker.NullFormatter())
         axes.set_xlabel("vCPUs")
         axes.grid(visible=True, which="both", alpha=0.3)
-    figure.suptitle("dasec bench overhead: a period every 80 ms, host 30 % busy")
+    figure.suptitle("dasec bench overhead: periods of 80 ms, host 30 % busy")
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -38,6 +38,9 @@ DAMPING_PERCENT = 85
 STEPS = 2
 """For each step of ageing (memory.py); with the memory of the last, eight when the first vCPU is judged."""
 
+MOST_STEPS = 8
+"""A long period needs no more: 0.85^8 of what was before them is left."""
+
 
 def excesses(memories: Sequence[Memory], before: Sequence[int], ages: int = 1) -> tuple[list[int], list[int]]:
     """The excess of each of one workload's vCPUs, in millionths, and how often it woke siblings (counts),
@@ -49,7 +52,7 @@ def excesses(memories: Sequence[Memory], before: Sequence[int], ages: int = 1) -
     links: list[tuple[int, int, int]] = []
     received = [0] * len(memories)
     for row, memory in enumerate(memories):
-        known = [(row_of[waker], count) for waker, count in memory.wakers if waker in row_of]
+        known = [(at, count) for waker, count in memory.wakers if (at := row_of.get(waker)) is not None]
         total = sum([count for _, count in known])
         received[row] = total
         for waker, count in known:
@@ -57,7 +60,7 @@ def excesses(memories: Sequence[Memory], before: Sequence[int], ages: int = 1) -
             links.append((waker, row, count * (ONE * DAMPING_PERCENT // 100) // total))
     source = [min(ONE, ONE * out // taken) if taken else 0 for out, taken in zip(woke, received, strict=True)]
     excess = list(before)
-    for _ in range(STEPS * ages):
+    for _ in range(min(STEPS * ages, MOST_STEPS)):
         held = list(map(int.__add__, source, excess))
         excess = [0] * len(memories)
         for waker, row, part in links:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from .calm import calmer, periods_to_rest
+from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
@@ -28,14 +29,12 @@ class _Past(NamedTuple):
 @dataclass(slots=True)
 class _Seen:
     """One workload after a period: what is remembered of its vCPUs and their excess until now, the weights
-    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period).
-    `plain_ns` is the most that any ran in the period, by its neutral part of its weight."""
+    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period)."""
 
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
     weights: dict[VcpuId, int] = field(default_factory=dict)
     charges: list[tuple[int, int, int]] = field(default_factory=list)
-    plain_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -48,6 +47,7 @@ class _Draft:
     neutral: dict[VcpuId, int] = field(default_factory=dict)
     blind: list[str] = field(default_factory=list)
     balances: list[tuple[str, Balance]] = field(default_factory=list)
+    witnesses: dict[Cpus, list[Witness]] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
 
@@ -71,13 +71,13 @@ class Critical:
         draft = _Draft()
         rules = self.parameters
         ageing = Ageing.over(period.length_ns, rules)
-        for workload in period.workloads:
-            seen = _look(workload, period, past, ageing, draft)
-            balance = past.balances.get(workload.name, Balance()).after(seen.plain_ns, ageing.decay_percent)
+        looks = [_look(each, period, past, ageing, draft) for each in period.workloads]
+        crowds = crowds_after(dict(known.crowds), period.length_ns, draft.witnesses, ageing.decay_percent)
+        for workload, seen in zip(period.workloads, looks, strict=True):
+            balance = past.balances.get(workload.name, Balance())
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
-                ratio = rules.ratio_for(workload)
-                balance = _weigh(seen, verdict, balance, rules, ratio, draft)
+                balance = _weigh(workload, seen, verdict, balance, crowds, rules, draft)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if any(balance):
@@ -89,11 +89,13 @@ class Critical:
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
             tuple(draft.balances),
+            tuple(crowds.items()),
             tuple(draft.memories),
             tuple(draft.excess),
             calm,
         )
-        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes, periods_to_rest(calm))
+        rest = periods_to_rest(calm)
+        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes, rest, can_wait=True)
 
 
 def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft: _Draft) -> _Seen:
@@ -110,8 +112,9 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
         if weight is not None:
             seen.weights[id_] = weight
             neutral = draft.neutral[id_] = neutral_of.get(id_, weight)
-            if used and not workload.nested:
-                seen.plain_ns = max(seen.plain_ns, used.consumed_ns * neutral // weight)
+            if used and used is not IDLE and not workload.nested:
+                witness = weight, used.consumed_ns, used.ready_ns
+                draft.witnesses.setdefault(vcpu.allowed, []).append(witness)
             if weight != neutral and used:
                 seen.charges.append((weight, neutral, used.consumed_ns + used.ready_ns))
         if used is None or (used is IDLE and pair is None):
@@ -125,7 +128,13 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
 
 
 def _weigh(
-    seen: _Seen, verdict: Scores, balance: Balance, rules: CriticalParameters, ratio: int, draft: _Draft
+    workload: Workload,
+    seen: _Seen,
+    verdict: Scores,
+    balance: Balance,
+    crowds: Crowds,
+    rules: CriticalParameters,
+    draft: _Draft,
 ) -> Balance:
     """Divide one workload's weight anew, and want what is off by much; returns the workload's balance."""
     memories, weights, neutral_of = seen.memories, seen.weights, draft.neutral
@@ -140,13 +149,15 @@ def _weigh(
         [memories[row].busy_ns for row in rows],
         [verdict.scores[row] for row in rows],
     )
-    part = free(claims, [memories[row].run_ns for row in rows], balance.fair_ns)
+    places = set() if workload.nested else {vcpu.allowed for vcpu in workload.vcpus}
+    turn_ns = fair_turn_ns(crowds, places, min(claims.neutral, default=0))
+    part = free(claims, [memories[row].run_ns for row in rows], turn_ns)
     claims = claims.without(part)
     charges = [
         (weight, neutral, ns if weight < neutral else ns * (FULL - balance.free) // FULL)
         for weight, neutral, ns in seen.charges
     ]
-    owed, wanted = settle(claims, balance.owed, charges, ratio)
+    owed, wanted = settle(claims, balance.owed, charges, rules.ratio_for(workload))
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)
@@ -161,7 +172,7 @@ def _weigh(
     if off:
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
         _want(off, memories, verdict, rules, draft)
-    return balance._replace(owed=owed, free=part)
+    return Balance(owed, part)
 
 
 def _want(

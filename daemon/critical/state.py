@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..model import PolicyState, VcpuId
+from .crowd import Cpus, Crowd
 from .memory import Memory
 from .weights import Balance
 
@@ -15,13 +16,14 @@ UNSHOWN = {"shown": False}
 @dataclass(frozen=True, slots=True)
 class CriticalState(PolicyState):
     """`neutral`: the weight of each vCPU when it was first seen. `blind`: workloads whose wake-ups nobody
-    counts, where the policy therefore sees nothing. `balances`: what each workload owes, and what is fair
-    (weights.py). `excess`: the rank so far, in millionths, of each vCPU that `memories` holds. `calm`: how
-    many looks in a row found nothing to do (calm.py)."""
+    counts, where the policy therefore sees nothing. `balances`: what each workload owes (weights.py).
+    `crowds`: how crowded each set of CPUs is (crowd.py). `excess`: the rank so far, in millionths, of each
+    vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py)."""
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
     blind: tuple[str, ...] = ()
     balances: tuple[tuple[str, Balance], ...] = field(default=(), metadata=UNSHOWN)
+    crowds: tuple[tuple[Cpus, Crowd], ...] = field(default=(), metadata=UNSHOWN)
     memories: tuple[Memory, ...] = field(default=(), metadata=UNSHOWN)
     excess: tuple[int, ...] = field(default=(), metadata=UNSHOWN)
     calm: int = field(default=0, metadata=UNSHOWN)

@@ -18,9 +18,7 @@ lowered for a raise that takes nothing, and an honest service loses up to three 
 on: threads of which one always computes, and which wake each other only to look critical, get exactly a
 fair turn at neutral weights.
 
-What is a fair turn is seen in the workload itself: the most that one of its vCPUs ran, by the neutral part
-of its weight. Where no vCPU of it always wants to run, that is too little, and more is counted than need
-be.
+What a fair turn is, is seen in all who wait for the same CPUs (`crowd.py`).
 
 **What is owed.** Demand changes after it was measured. Each period the weights that were in force are
 charged for the demand that there was, on the terms on which they were given: balance += sum of (weight −
@@ -60,17 +58,11 @@ margin, rings of fakers would be free whenever chance lets one of them wait long
 
 
 class Balance(NamedTuple):
-    """What a workload owes, in weight × ns; `fair_ns`, what one vCPU of it that always wants to run gets at
-    its neutral weight, remembered as its demand is; and `free`, the part of critical demand (in thousandths)
-    that was left out when the present weights were given."""
+    """What a workload owes, in weight × ns; and `free`, the part of critical demand (in thousandths) that was
+    left out when the present weights were given."""
 
     owed: int = 0
-    fair_ns: int = 0
     free: int = 0
-
-    def after(self, plain_ns: int, decay_percent: int) -> Balance:
-        """With a period more in which such a vCPU got that."""
-        return self._replace(fair_ns=self.fair_ns * decay_percent // 100 + plain_ns)
 
 
 class Claims(NamedTuple):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from ..linux import bpf
 from ..model import Level, VcpuId
-from .reading import Activity, Edge, NoEdges, Pair, Reading, WakeEdges
+from .reading import Activity, Edge, NoEdges, Reading, WakeEdges, Wakers
 from .rows import ROW_BYTES, Shown, Table
 
 SLOTS = 4096
@@ -75,14 +75,14 @@ class BpfEdges:
         self._totals = memoryview(self._object.view("totals", 24)).cast("Q")
         self._edges = bpf.HashMap(self._object.map_descriptor("edges"), _KEY.size, _VALUE.size, edges)
         self._places: dict[VcpuId, _Place] = {}
-        self._seated: dict[int, VcpuId] = {}
+        self._seated: dict[int, tuple[VcpuId, Shown]] = {}
         self._by_serial: dict[int, VcpuId] = {}
         self._free = list(range(slots - 1, -1, -1))
         self._resting: tuple[list[int], list[int]] = ([], [])
         self._serials = itertools.count(1)
         self._used = 0
         self._threads: dict[VcpuId, Activity] = {}
-        self._near: dict[Pair, Edge] = {}
+        self._near: dict[VcpuId, Wakers] = {}
 
     def follow(self, workload_of: Mapping[VcpuId, int]) -> None:
         """Follow these threads and no others; one that ended or finds no slot is left out."""
@@ -90,7 +90,11 @@ class BpfEdges:
         for who in gone:
             self._leave(who, self._places[who])
         if gone:
-            self._near = {pair: edge for pair, edge in self._near.items() if gone.isdisjoint(pair)}
+            self._near = {
+                wakee: tuple([one for one in wakers if one[0] not in gone])
+                for wakee, wakers in self._near.items()
+                if wakee not in gone
+            }
         for who, workload in workload_of.items():
             if who not in self._places and self._free:
                 self._enter(who, workload)
@@ -99,18 +103,22 @@ class BpfEdges:
         """The totals now. Who has done nothing since the last reading has the very Activity it had there."""
         stirred, now_ns = self._table.stirred(self._used), time.monotonic_ns()
         for slot, row in stirred:
-            who = self._seated.get(slot)
-            if who is not None:
-                shown = self._places[who].shown
+            seated = self._seated.get(slot)
+            if seated is not None:
+                who, shown = seated
+                known = shown.wakers
                 self._table.update(shown, slot, row, now_ns)
                 self._threads[who] = shown.activity
-                self._near.update(self._near_edges(who, shown))
+                if shown.wakers is not known:
+                    self._near[who] = self._near_edges(shown)
         rested, resting = self._resting
         self._free.extend(rested)
         self._resting = (resting, [])
         far, lost, missed = self._totals
-        edges = self._near | dict(self._far_edges() if far else ())
-        return Reading(dict(self._threads), edges, lost, missed)
+        wakers = dict(self._near)
+        for wakee, edge in self._far_edges() if far else ():
+            wakers[wakee] = (*wakers.get(wakee, ()), edge)
+        return Reading(dict(self._threads), wakers, lost, missed)
 
     def close(self) -> None:
         """Detach and unload. Idempotent."""
@@ -124,7 +132,7 @@ class BpfEdges:
         if self._follow.run() == 0:
             self._free.pop()
             self._places[who] = place
-            self._seated[place.slot] = who
+            self._seated[place.slot] = who, place.shown
             self._threads[who] = place.shown.activity
             self._by_serial[place.serial] = who
             self._used = max(self._used, place.slot + 1)
@@ -141,22 +149,21 @@ class BpfEdges:
         order.slot, order.serial, order.workload = place.slot, place.serial, place.workload
         order.tid, order.start_ticks = who.tid, who.start_ticks
 
-    def _near_edges(self, wakee: VcpuId, shown: Shown) -> Iterator[tuple[Pair, Edge]]:
+    def _near_edges(self, shown: Shown) -> Wakers:
         """The edges that lie beside their wakee."""
-        for serial, edge in shown.wakers:
-            waker = self._by_serial.get(serial)
-            if waker is not None:
-                yield (waker, wakee), edge
+        who = self._by_serial
+        return tuple([(who[serial], edge) for serial, edge in shown.wakers if serial in who])
 
-    def _far_edges(self) -> Iterator[tuple[Pair, Edge]]:
-        """The edges that found no room there. Those of threads that are not followed any more are dropped."""
+    def _far_edges(self) -> Iterator[tuple[VcpuId, tuple[VcpuId, Edge]]]:
+        """By wakee, the edges that found no room there. Those of threads that are not followed any more are
+        dropped."""
         keys, values = self._edges.read()
         for key, value in zip(_KEY.iter_unpack(keys), _VALUE.iter_unpack(values), strict=True):
             waker, wakee = self._by_serial.get(key[0]), self._by_serial.get(key[1])
             if waker is None or wakee is None:
                 self._edges.drop(_KEY.pack(*key))
             else:
-                yield (waker, wakee), Edge(*value)
+                yield wakee, (waker, Edge(*value))
 
 
 def open_edges(level: Level, slots: int = SLOTS, edges: int = EDGES) -> WakeEdges:

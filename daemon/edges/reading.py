@@ -48,9 +48,13 @@ Pair = tuple[VcpuId, VcpuId]
 """Waker and wakee."""
 
 
+Wakers = tuple[tuple[VcpuId, Edge], ...]
+"""Who woke a thread, and the edge from each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Running totals of all followed threads and of the edges between them.
+    """Running totals of all followed threads, and of the edges between them by who was woken.
 
     `lost`: wake-ups by siblings that found no room among the edges; they are in the wakee's Activity.
     `missed` (level full): wake-ups and dispatches that were not seen, but must have been, by what came
@@ -58,9 +62,14 @@ class Reading:
     """
 
     threads: Mapping[VcpuId, Activity]
-    edges: Mapping[Pair, Edge]
+    wakers: Mapping[VcpuId, Wakers]
     lost: int
     missed: int
+
+    @property
+    def edges(self) -> Mapping[Pair, Edge]:
+        """The edges by pair."""
+        return {(waker, wakee): edge for wakee, edges in self.wakers.items() for waker, edge in edges}
 
 
 NOTHING = Reading({}, {}, lost=0, missed=0)

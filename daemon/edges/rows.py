@@ -68,7 +68,8 @@ class Table:
             numbers[_CHAIN] += passed_ns if in_chain else 0
         else:
             self._moving.discard(slot)
-        shown.activity = Activity._make(numbers[:_TOTALS])
+        # Like Activity(...), without the Python code of a named tuple's constructor (decision 0003).
+        shown.activity = tuple.__new__(Activity, numbers[:_TOTALS])
         if raw[_TIMES.size :] != known[_TIMES.size :]:
             shown.wakers = tuple(_edges(raw))
 

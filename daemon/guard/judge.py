@@ -1,4 +1,4 @@
-"""Is it harm? Windows with the policy against the windows just before them, as few as the harm allows.
+"""Is it harm? Windows with the policy against the windows just before them, as few as the answer allows.
 
 **What is compared.** In each window one number of a workload, its *stretch*: how much longer than its
 computing the vCPUs took that siblings wait for (`tally.py`). Of two windows, the *lead* of the later one is
@@ -11,13 +11,18 @@ computing the vCPUs took that siblings wait for (`tally.py`). Of two windows, th
 cores, so in each pair of windows the workload in the middle speaks for the host. That is a fifth less noisy
 than a single one, and no single one can move it.
 
-**What is harm.** The leads of windows with the policy over those before them, without it, must be
+**What is asked.** Which of two is likelier (Wald's sequential test, "Sequential Tests of Statistical
+Hypotheses", 1945): a policy that does harm, with leads of `harm_percent` in the mean, or one that gains a
+THIRD of that. Each pair of windows adds its logarithm of likelihoods to the *score*:
 
-- **large**: `harm_percent` at least, in the mean;
-- **sure**: so many standard errors above 0. How far leads are apart by chance is seen between windows
-  of the same kind, one after the other; as these are few at first, together with the USUAL_SPREAD.
+    score += (lead - middle of the two) × (their distance) / variance
 
-So harm of a factor of two takes three pairs, of 1.5 four, if the host is no noisier than usual.
+and a trial ends as soon as that is ODDS either way. How far leads are apart by chance is seen between windows
+of the same kind, one after the other; as these are few at first, together with the usual spread.
+
+**Who must prove what.** After MOST_PAIRS smaller ODDS_AT_THE_END are enough for harm. So a policy may be off
+where it has no effect, which costs nothing. One that has passed before begins with a score below 0, and so
+does harm to a single workload: it is rarer than harm to all, and there are many to be wrong about.
 """
 
 from __future__ import annotations
@@ -29,23 +34,34 @@ from typing import NamedTuple
 WHOLE = 1000
 """Ratios are counted in thousandths."""
 
-LEAST_PAIRS = 3
-"""Pairs of windows for harm. Two may be two bursts: with two, one trial in 50 of a policy that did nothing
-found harm in the records of docs/guard.md, "Noise"; with three, one in 100."""
+LEAST_PAIRS = 4
+"""Pairs of windows for a finding. Fewer may be two bursts."""
 
-ENOUGH_PAIRS = 4
-"""Pairs of windows after which a policy without a sign of harm has passed."""
+MOST_PAIRS = 10
+"""Pairs of windows after which a trial ends: with those before it, two seconds."""
 
-MOST_PAIRS = 12
-"""Pairs of windows after which a trial ends. Harm that so many do not show is within the noise."""
+THIRD = 3
+"""What is held against harm: a gain of a third of it. With the default that is 4 % of the stretch, and what
+`critical` gained in the demo (docs/guard.md, "Noise")."""
 
-USUAL_SPREAD, USUAL_PAIRS = 120, 4
-"""How far leads are from 0 where nothing changes (docs/guard.md, "Noise"), and for how many of them that
-counts."""
+ODDS = 220
+"""In hundredths, natural logarithm: nine to one."""
 
-Z_SQUARED = 1100
-"""In hundredths: 3.3 standard errors. As trials look again after each pair, and know the spread badly, that
-is one false alarm in 25 trials under wild noise (tests/properties/test_guard.py)."""
+ODDS_AT_THE_END = 70
+"""For harm, where a trial has lasted as long as it may: two to one. With none, 12 % of policies that gain 5 %
+are turned off, with these 6 %; of those that harm by 18 %, 96 and 92 % (docs/guard.md, "Noise")."""
+
+ODDS_OF_ONE = 240
+"""Against harm to a single workload, to begin with: eleven to one."""
+
+ODDS_OF_A_PASS = 70
+"""Against harm by a policy, for each trial in a row that it passed: two to one, MOST_PASSES times at most."""
+
+MOST_PASSES = 3
+
+USUAL_SPREAD, USUAL_SPREAD_OF_ONE, USUAL_PAIRS = 120, 170, 6
+"""How far leads of the host, and of a workload, are from 0 where nothing changes (docs/guard.md, "Noise"),
+and for how many of them that counts."""
 
 
 class Finding(StrEnum):
@@ -57,10 +73,13 @@ class Finding(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """The leads of the policy, a pair of windows each, and those between windows of the same kind."""
+    """The leads of the policy, a pair of windows each, and those between windows of the same kind; what is
+    usual for those, and the score to begin with."""
 
     leads: Sequence[int] = ()
     controls: Sequence[int] = ()
+    spread: int = USUAL_SPREAD
+    prior: int = 0
 
     @property
     def ratio(self) -> int:
@@ -81,8 +100,8 @@ def lead(earlier: int, later: int) -> int:
 def lead_of(percent: int) -> int:
     """The lead of a stretch that is so many percent longer.
 
-    >>> lead_of(10), lead_of(100)
-    (47, 333)
+    >>> lead_of(12), lead_of(100)
+    (56, 333)
     """
     return percent * WHOLE // (200 + percent)
 
@@ -92,24 +111,26 @@ def is_worse(evidence: Evidence, harm_percent: int) -> bool:
     return sum(evidence.leads) >= max(1, len(evidence.leads)) * lead_of(harm_percent)
 
 
-def find(evidence: Evidence, harm_percent: int) -> Finding:
-    """What the windows of one workload, or of the host, say."""
-    pairs = len(evidence.leads)
-    worse = is_worse(evidence, harm_percent)
-    if worse and pairs >= LEAST_PAIRS and is_sure(evidence):
-        return Finding.HARM
-    if pairs >= MOST_PAIRS or (pairs >= ENOUGH_PAIRS and not worse):
-        return Finding.FINE
-    return Finding.OPEN
+def score(evidence: Evidence, harm_percent: int) -> int:
+    """How much likelier harm is than a gain: natural logarithm of the odds, in hundredths.
 
-
-def is_sure(evidence: Evidence) -> bool:
-    """Whether the mean lead is Z standard errors from 0.
-
-    >>> is_sure(Evidence([300, 350])), is_sure(Evidence([300, 350], [-500, 600]))
-    (True, False)
+    >>> score(Evidence([0] * 4), 12), score(Evidence([150] * 4), 12)
+    (-40, 269)
     """
-    leads, controls = evidence
-    total = sum(leads)
-    known = sum([each * each for each in controls]) + USUAL_PAIRS * USUAL_SPREAD * USUAL_SPREAD
-    return 100 * total * total * (len(controls) + USUAL_PAIRS) >= Z_SQUARED * len(leads) * known
+    leads, controls = evidence.leads, evidence.controls
+    harm = lead_of(harm_percent)
+    gain = harm // THIRD
+    known = sum([each * each for each in controls]) + USUAL_PAIRS * evidence.spread**2
+    excess = 2 * sum(leads) - len(leads) * (harm - gain)
+    return evidence.prior + 50 * excess * (harm + gain) * (len(controls) + USUAL_PAIRS) // known
+
+
+def find(evidence: Evidence, harm_percent: int, pairs: int) -> Finding:
+    """What the windows of one workload, or of the host, say after so many pairs, seen or not."""
+    likelier = score(evidence, harm_percent)
+    if len(evidence.leads) >= LEAST_PAIRS and abs(likelier) >= ODDS:
+        return Finding.HARM if likelier > 0 else Finding.FINE
+    if pairs >= MOST_PAIRS:
+        is_harm = likelier >= ODDS_AT_THE_END and len(evidence.leads) >= LEAST_PAIRS
+        return Finding.HARM if is_harm else Finding.FINE
+    return Finding.OPEN

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..model import Decision, Period, PolicyState, Vcpu, Workload
+from ..model import Decision, Knobs, Period, PolicyState, Vcpu, VcpuId, Workload
 from .parameters import GuardParameters
 from .state import GuardState, KnobTable, Trial
-from .switch import NEUTRAL, WITH, WITHOUT, held, noted, sparing, towards
+from .switch import NEUTRAL, WITH, WITHOUT, held, intended, noted, sparing, towards
 from .tally import added
-from .trial import WINDOW, is_over, measured, weigh
-from .verdicts import concluded, introduced, retried, suspected
+from .trial import is_whole, judged, measured
+from .verdicts import concluded, introduced, passes_of, retried, suspected
 
 if TYPE_CHECKING:
     from ..policy import Policy
 
 LOOK = 4
-"""Periods of a look between trials: with three pairs after it, harm that came later is found in 16."""
+"""Periods of a look between trials: with four pairs after it, harm that came later is found in 13."""
 
 LEAST_BUSY_PERCENT = 1
 """A workload whose vCPUs wanted to run for less of a core's time in a period is idle: nothing can be told."""
+
+NO_WISHES: Mapping[VcpuId, Knobs] = MappingProxyType({})
 
 Known = GuardState[PolicyState]
 
@@ -56,7 +59,15 @@ class Guarded:
         return self._act(period, known)
 
     def _act(self, period: Period, known: Known) -> Decision:
-        """The inner policy's decision, without what it wants for workloads that it must leave alone."""
+        """The inner policy's decision; where nobody must be left alone, and no trial is on, with its rest."""
+        decision, known = self._consider(period, known)
+        is_watchful = known.trial is not None or any(each.is_neutral for each in known.standings)
+        rest = 1 if is_watchful else decision.rest
+        return Decision(decision.knobs, decision.reasons, known, decision.stakes, rest)
+
+    def _consider(self, period: Period, known: Known) -> tuple[Decision, Known]:
+        """The inner policy's decision without what it wants for workloads that it must leave alone, and what
+        is known after it."""
         decision = self.inner.decide(period, known.inner)
         by_demand = known.by_demand or bool(decision.stakes)
         neutral = [each.workload for each in known.standings if each.is_neutral]
@@ -76,31 +87,32 @@ class Guarded:
             known.tallies,
             known.trial,
         )
-        return Decision(decision.knobs, decision.reasons, state, decision.stakes)
+        return decision, state
 
     def _try(self, period: Period, known: Known, trial: Trial) -> Decision:
         """One period of a trial."""
         trial, services = measured(trial, known.services, period)
         known = replace(known, services=services, trial=trial)
-        if trial.age < WINDOW:
-            return Decision(state=known) if trial.is_without else self._act(period, known)
+        if not is_whole(trial):
+            return Decision(state=known)
         if trial.is_without:
             return self._come_back(period, known, trial)
-        weighed = weigh(trial)
-        if not is_over(weighed, self.parameters.harm_percent, len(trial.windows) // 2):
-            return _stand_back(period, known, trial)
+        judgement = judged(trial, self.parameters.harm_percent, passes_of(known.standings))
+        if not judgement.is_over:
+            decision, known = self._consider(period, known)
+            return _stand_back(period, known, trial, decision.knobs)
         changed = {vcpu for vcpu, _ in held(known.prior, period)}
         holding = {
             each.name for each in period.workloads if not changed.isdisjoint([vcpu.id for vcpu in each.vcpus])
         }
         standings = introduced(known.standings, sorted(holding), period)
-        standings = concluded(standings, trial, weighed, holding, period, self.parameters)
+        standings = concluded(standings, trial, judgement, holding, period, self.parameters)
         known = replace(known, standings=standings, window=-1, trial=None)
         return _left_alone(period, known) or self._act(period, known)
 
     def _come_back(self, period: Period, known: Known, trial: Trial) -> Decision:
         """A window with the policy begins. One that keeps the sum by demand finds its weights anew; one that
-        goes step by step gets back what it had."""
+        goes step by step gets back what it had, and the next step."""
         window = trial.window + 1
         known = replace(known, window=window, trial=trial._replace(window=window, age=0))
         if known.by_demand:
@@ -108,10 +120,13 @@ class Guarded:
         return towards(period, known.prior, dict(trial.saved), WITH, known)
 
 
-def _stand_back(period: Period, known: Known, trial: Trial) -> Decision:
-    """A window without the policy begins: every knob as before it, all workloads at once."""
+def _stand_back(
+    period: Period, known: Known, trial: Trial, wishes: Mapping[VcpuId, Knobs] = NO_WISHES
+) -> Decision:
+    """A window without the policy begins: every knob as before it, all workloads at once. What the policy
+    wishes now it gets in its next window."""
     window = trial.window + 1
-    trial = trial._replace(window=window, age=0, saved=held(known.prior, period))
+    trial = trial._replace(window=window, age=0, saved=intended(known.prior, wishes, period))
     known = replace(known, window=window, trial=trial)
     return towards(period, known.prior, dict(known.prior), WITHOUT, known)
 

@@ -34,6 +34,27 @@ def held(prior: KnobTable, period: Period) -> KnobTable:
     )
 
 
+def intended(prior: KnobTable, wishes: Mapping[VcpuId, Knobs], period: Period) -> KnobTable:
+    """The vCPUs one of whose knobs would not be as before the policy if these wishes were granted, and the
+    knobs that they would have."""
+    return tuple(
+        [
+            (vcpu, granted)
+            for vcpu, was in prior
+            if (present := period.knobs.get(vcpu))
+            and _wish(granted := _granted(present, wishes.get(vcpu, NO_WISH)), was) != NO_WISH
+        ]
+    )
+
+
+def _granted(present: Knobs, wish: Knobs) -> Knobs:
+    return Knobs(
+        present.weight if wish.weight is None else wish.weight,
+        wish.rescheduling_latency_ns or present.rescheduling_latency_ns,
+        wish.affinity or present.affinity,
+    )
+
+
 def towards(
     period: Period,
     prior: KnobTable,

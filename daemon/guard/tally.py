@@ -8,9 +8,9 @@ sibling is woken (or nobody counts it), all vCPUs count, by how often they were 
 where that is not counted either): a worker that answers requests has many short bursts, background few and
 long ones.
 
-Services are counted once a trial, in its first window, which is without the policy; so all windows weigh
-alike, and a vCPU that the policy starves does not lose its voice with its time. Who slept through that window
-has none until the next trial.
+Services are counted in the windows without the policy, so a vCPU that the policy starves does not lose its
+voice with its time. Both windows of a pair are weighed by those counted before it (in the first pair, by
+those of its first window): in two periods alone chance says who counts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Tally(NamedTuple):
 
 
 class Service(NamedTuple):
-    """One vCPU in the first window: siblings that it woke, bursts of its own, time running and busy."""
+    """One vCPU without the policy: siblings that it woke, bursts of its own, time running and busy."""
 
     vcpu: VcpuId
     woke: int
@@ -67,7 +67,7 @@ class Services(NamedTuple):
 
 
 def counted(services: Iterable[Service], period: Period) -> tuple[Service, ...]:
-    """The first window with one more period."""
+    """The windows without the policy with one more period."""
     known = {each.vcpu: each for each in services}
     woke = {vcpu: each.woke for vcpu, each in known.items()}
     for used in period.usage.values():

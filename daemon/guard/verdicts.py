@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 from statistics import median_high
 
 from ..model import Period
-from .judge import Evidence, Finding, find, is_worse, lead, lead_of
+from .judge import LEAST_PAIRS, MOST_PAIRS, Evidence, Finding, is_worse, lead, lead_of
 from .parameters import GuardParameters
 from .state import Standing, Trial, Verdict
 from .tally import Tally, stretches
-from .trial import Weighed, middle
+from .trial import Judgement, middle
 
 SETTLE = 4
 """Periods that a policy acts before its first trial: what it does at once is then in force. With `critical`
@@ -19,7 +19,11 @@ that is the first weights; TSA is at 1.1 to the fourth, and goes on from there i
 MOST_DOUBLINGS = 6
 """Of the time to the next try after harm: 64 minutes at most, with the default."""
 
-MOST_PASSES = 3
+DOUBT = 4
+"""Of the time to the next try, where the last one lasted to its end: who is off for less than odds of nine
+to one is tried again that much sooner."""
+
+MOST_RECHECKS = 3
 """Doublings of the time to the next trial after none: 8 minutes at most, with the default."""
 
 BLANK_DOUBLINGS = 2
@@ -28,12 +32,16 @@ long each time: one that starts has its trial as soon as it works, one that hard
 
 REST = 6
 """Periods from a trial to one that a mere suspicion may start, doubled with each pass: a second after the
-first, because a policy that goes step by step has not shown yet what it does; then two, then four."""
+first, because a policy that goes step by step has not shown yet what it does; then two, four, and so on."""
 
-SUSPICION_PERCENT = 25
+MOST_RESTS = 6
+"""Doublings of that: half a minute at most, with the default period. A trial takes 21 periods or fewer, half
+of them with the policy."""
+
+SUSPICION_PERCENT = 15
 """Suspicious is a stretch of the workload in the middle so much above that in the last trial without the
-policy. Between equal runs mean latency differed by up to 21 % (docs/measurements.md, "The paper's rules on
-this kernel")."""
+policy. Chance does that in one look of five (docs/guard.md, "Noise"); but `dasec`, fully at work, did not
+stretch by more than 18 % where it made a request take twice as long."""
 
 OWN_SUSPICION_PERCENT = 60
 """The same for a single workload, which differs more from window to window."""
@@ -42,7 +50,7 @@ OWN_SUSPICION_PERCENT = 60
 def concluded(
     standings: Iterable[Standing],
     trial: Trial,
-    weighed: Weighed,
+    judgement: Judgement,
     holding: Collection[str],
     period: Period,
     parameters: GuardParameters,
@@ -53,13 +61,14 @@ def concluded(
     was changed, because it came from the others. Else only those are left alone that were harmed; the others
     are tried again at once, because the cause may be in them.
     """
-    percent, seen_of = parameters.harm_percent, weighed.workloads
-    harmed = {name for name, each in seen_of.items() if find(each, percent) is Finding.HARM}
-    whole = find(weighed.host, percent) is Finding.HARM
+    percent, (host, seen_of) = parameters.harm_percent, judgement.weighed
+    harmed, whole = set(judgement.harmed), judgement.host is Finding.HARM
     if whole:
         harmed |= {name for name, each in seen_of.items() if is_worse(each, percent)}
     elif harmed:
-        whole = is_worse(weighed.host, percent) or not harmed <= set(holding)
+        whole = is_worse(host, percent) or not harmed <= set(holding)
+    is_sure = len(trial.windows) < 2 * MOST_PAIRS
+    backoff = parameters.backoff_periods if is_sure else max(1, parameters.backoff_periods // DOUBT)
     after = []
     for standing in standings:
         name, index = standing.workload, period.index
@@ -67,10 +76,10 @@ def concluded(
             after.append(standing)
         elif name in harmed:
             verdict = Verdict.HARM if name in holding else Verdict.OTHERS
-            after.append(_failed(standing, verdict, seen_of[name], index, parameters))
+            after.append(_failed(standing, verdict, seen_of[name], index, backoff))
         elif whole and (name in holding or standing.is_neutral):
-            worst = max([weighed.host, *[seen_of[each] for each in harmed]], key=lambda each: each.ratio)
-            after.append(_failed(standing, Verdict.OTHERS, worst, index, parameters))
+            worst = max([host, *[seen_of[each] for each in harmed]], key=lambda each: each.ratio)
+            after.append(_failed(standing, Verdict.OTHERS, worst, index, backoff))
         elif harmed:
             after.append(standing._replace(until=index + SETTLE))
         else:
@@ -78,10 +87,8 @@ def concluded(
     return tuple(after)
 
 
-def _failed(
-    standing: Standing, verdict: Verdict, seen: Evidence, index: int, parameters: GuardParameters
-) -> Standing:
-    wait = parameters.backoff_periods << min(standing.failures, MOST_DOUBLINGS)
+def _failed(standing: Standing, verdict: Verdict, seen: Evidence, index: int, backoff: int) -> Standing:
+    wait = backoff << min(standing.failures, MOST_DOUBLINGS)
     return standing._replace(
         verdict=verdict,
         ratio=seen.ratio,
@@ -96,8 +103,8 @@ def _failed(
 def _passed(
     standing: Standing, trial: Trial, seen: Evidence | None, index: int, parameters: GuardParameters
 ) -> Standing:
-    wait = parameters.recheck_periods << min(standing.passes, MOST_PASSES)
-    if seen is None or find(seen, parameters.harm_percent) is not Finding.FINE:
+    wait = parameters.recheck_periods << min(standing.passes, MOST_RECHECKS)
+    if seen is None or len(seen.leads) < LEAST_PAIRS:
         soon = min(wait, SETTLE << BLANK_DOUBLINGS * min(standing.passes, MOST_DOUBLINGS))
         return standing._replace(since=index, passes=standing.passes + 1, until=index + soon)
     without = [dict(each).get(standing.workload) for each in trial.windows[::2]]
@@ -111,6 +118,11 @@ def _passed(
         since=index,
         level=median_high([each for each in without if each is not None]),
     )
+
+
+def passes_of(standings: Iterable[Standing]) -> int:
+    """How many trials in a row the policy has passed, with everybody who was seen in one."""
+    return min([each.passes for each in standings if each.verdict is Verdict.FINE], default=0)
 
 
 def introduced(standings: tuple[Standing, ...], names: Iterable[str], period: Period) -> tuple[Standing, ...]:
@@ -147,7 +159,7 @@ def suspected(standings: tuple[Standing, ...], tallies: Iterable[Tally], index: 
     return tuple(
         each._replace(until=index)
         if each.workload in leads
-        and index >= each.since + (REST << min(each.passes, MOST_PASSES))
+        and index >= each.since + (REST << min(each.passes, MOST_RESTS))
         and (whole or leads[each.workload] >= lead_of(OWN_SUSPICION_PERCENT))
         else each
         for each in standings

@@ -142,33 +142,42 @@ def cpuset_of(pid: int, tid: int, proc: str = procfs.PROC) -> frozenset[int]:
     except HierarchyMissing:
         return frozenset()
     name = "cpuset.effective_cpus" if hierarchy.version == 1 else "cpuset.cpus.effective"
-    while True:
-        words = _words(f"{hierarchy.directory(group)}/{name}")
+    for one in _upwards(hierarchy, group):
+        words = _words(f"{hierarchy.directory(one)}/{name}")
         if words:
             return cpulist.parse(words[0])
-        if group in ("/", "", hierarchy.root):
-            return frozenset()
-        group = group.rpartition("/")[0] or "/"
+    return frozenset()
 
 
 def quota_cores(hierarchy: Hierarchy, group: str) -> float | None:
     """How many cores' time the group may use at most, by the tightest quota above it; None: no quota."""
-    tightest: float | None = None
-    while True:
-        cores = _quota_at(hierarchy, group)
-        if cores is not None and (tightest is None or cores < tightest):
-            tightest = cores
-        if group in ("/", "", hierarchy.root):
-            return tightest
+    limits = [cores for one in _upwards(hierarchy, group) if (cores := _quota_at(hierarchy, one)) is not None]
+    return min(limits, default=None)
+
+
+def quota_files(hierarchy: Hierarchy, group: str) -> Iterator[str]:
+    """The files that `quota_cores` goes by."""
+    for one in _upwards(hierarchy, group):
+        yield from _quota_files_at(hierarchy, one)
+
+
+def _upwards(hierarchy: Hierarchy, group: str) -> Iterator[str]:
+    """The group and all around it."""
+    yield group
+    while group not in ("/", "", hierarchy.root):
         group = group.rpartition("/")[0] or "/"
+        yield group
+
+
+def _quota_files_at(hierarchy: Hierarchy, group: str) -> tuple[str, ...]:
+    directory = hierarchy.directory(group)
+    if hierarchy.version == 2:
+        return (f"{directory}/cpu.max",)
+    return f"{directory}/cpu.cfs_quota_us", f"{directory}/cpu.cfs_period_us"
 
 
 def _quota_at(hierarchy: Hierarchy, group: str) -> float | None:
-    directory = hierarchy.directory(group)
-    if hierarchy.version == 2:
-        words = _words(f"{directory}/cpu.max")
-    else:
-        words = _words(f"{directory}/cpu.cfs_quota_us") + _words(f"{directory}/cpu.cfs_period_us")
+    words = [word for file in _quota_files_at(hierarchy, group) for word in _words(file)]
     if len(words) != 2 or words[0] in ("max", "-1"):
         return None
     return int(words[0]) / int(words[1])

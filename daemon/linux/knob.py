@@ -38,6 +38,8 @@ class NativeKnob(StrEnum):
     `dasecfile.DEFAULT`, a value of its own. A child is born with the default.
     """
 
+    __hash__ = str.__hash__  # an enum's own is Python code, and a write looks up a dozen of these
+
     WEIGHT_V1 = "weight_v1"
     WEIGHT_V2 = "weight_v2"
     SLICE = "slice"

@@ -143,7 +143,7 @@ class LibvirtWorkloads:
                 continue
             names.add(called.name)
             yield RosterEntry(called.name, called.share, sighting.threads, sighting.terms, sighting.home)
-        for rule in self._rules:
+        for rule in self._rules if self._files.trouble is None else ():
             if not any(rule.workload(status.name) for status in running.values()):
                 notices.append(f"workload {rule.name}: no libvirt domain {rule.pattern} runs at present")
 

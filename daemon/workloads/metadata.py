@@ -37,7 +37,7 @@ def parse(metadata: Element | None) -> Consent | None:
     element = None if metadata is None else metadata.find(TAG)
     if element is None:
         return None
-    complaints = [f"unknown attribute {name!r} is ignored" for name in element.attrib if name != "share"]
+    complaints = [_complaint(name, value) for name, value in element.items() if name != "share"]
     share = element.get("share")
     if share is None:
         return Consent(None, tuple(sorted(complaints)))
@@ -45,6 +45,13 @@ def parse(metadata: Element | None) -> Consent | None:
         return Consent(int(share), tuple(sorted(complaints)))
     complaints.append(f"share {share[:20]!r} is no integer from {SHARES[0]} to {SHARES[-1]}: it is ignored")
     return Consent(None, tuple(sorted(complaints)))
+
+
+def _complaint(name: str, value: str) -> str:
+    """A class is what many ask for, and no policy knows one: who means importance has to say how much."""
+    if name == "class":
+        return f"class {value[:20]!r} is ignored, no policy knows classes: give a share"
+    return f"unknown attribute {name!r} is ignored"
 
 
 def render(opt_in: Consent) -> str:

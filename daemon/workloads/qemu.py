@@ -25,7 +25,8 @@ EMULATOR = "emulator"
 """libvirt's group for all threads that are no vCPUs and no I/O threads (VIR_CGROUP_THREAD_EMULATOR)."""
 
 NESTED = "libvirt"
-"""Below a systemd scope libvirt makes this one around its own groups; share and quota are the scope's."""
+"""Below a systemd scope libvirt makes this one around its own groups. It has the quota, the scope
+the share."""
 
 
 class Sighting(NamedTuple):

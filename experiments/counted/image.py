@@ -24,11 +24,12 @@ from tests.vm.built import HostCannotError
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
+SUITE = HERE.parent / "suite"
 ROOTS = ("dasec", "hdrhistogram")
 """The daemon, and what turns the load tool's samples into figures."""
 
-SHARED = ("cpus.py", "inside.py")
-"""Of this folder, what runs in the guest."""
+SHARED = (HERE / "cpus.py", HERE / "inside.py", SUITE / "blocks.py", SUITE / "word.py")
+"""Of all experiments, what runs in the guest."""
 
 TASK = "task"
 """The word on the kernel's command line that says what to do: one argument for the module."""
@@ -86,7 +87,7 @@ class Inside:
     def files(self) -> tuple[Path, ...]:
         """Its sources, and ours."""
         own = (self.folder / f"{name}.py" for name in (self.module, *self.imports))
-        return (*own, *(HERE / name for name in SHARED))
+        return (*own, *SHARED)
 
 
 def build_id(inside: Inside) -> str:

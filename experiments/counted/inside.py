@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from dasec.demo.arms import CONTROL, NONE
 from dasec.demo.results import RunResult
-from dasec.demo.run import Tools
+from dasec.demo.run import Plan, Tools
 from dasec.demo.tree import Tree
 from dasec.demo.workspace import prepared
 from dasec.exits import Refusal
@@ -21,6 +22,7 @@ from dasec.load import find_tool
 
 from .cpus import Cpus
 
+PLAIN = (NONE, CONTROL)
 RUN = "RUN:"
 SERVICE_CPUS = Path("/run/service-cpus")
 """A mask: the load tool's wrapper (image.py) starts services there."""
@@ -54,6 +56,15 @@ def site(cpus: Cpus) -> Iterator[Site]:
     tree = SeatedTree.of(find_hierarchy())
     with prepared(tree) as directory:
         yield Site(Tools(find_tool(), memcached=Path("/nonexistent")), tree, directory)
+
+
+def unhurried(plan: Plan) -> Plan:
+    """Without a cost budget: the daemon has a core here that serves nobody else, and is a tenth as fast as
+    those that the budget is made for."""
+    told = {arm: plan.settings.get(arm, f'policy = "{arm}"\n') for arm in plan.arms if arm not in PLAIN}
+    return replace(
+        plan, settings={arm: f"budget_percent = 100\n{settings}" for arm, settings in told.items()}
+    )
 
 
 def tell(run: RunResult, cpus: Cpus) -> None:

@@ -1,7 +1,9 @@
-"""From finished blocks to what each workload got of its entitlement; nothing here measures.
+"""From finished blocks to what each workload got of what it is due; nothing here measures.
 
-A workload's entitlement is what it gets on the plain host, where it ran twice in each repetition: the
-geometric mean of both is the base. What differs between these two is chance (A/A).
+On the plain host a workload ran twice in each repetition: the geometric mean of both is the base, and what
+differs between these two is chance (A/A). It is *due* what its neutral weights entitle it to (claims.py), or
+the base where that is less: what it lacks without us is not because of us, and what it has beyond its
+entitlement is somebody else's. Where there is no entitlement to compute, it is due the base.
 """
 
 from __future__ import annotations
@@ -12,16 +14,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dasec.demo.arms import CONTROL, NONE
+from dasec.demo.layout import Layout
 from dasec.demo.statistics import Estimate, estimate
 
-from .wish import POLICY, Block, Done
+from ..suite.store import Done
+from .claims import entitled
+from .scenarios import CONTESTS
+from .wish import POLICY, Cell
 
 ALLOWED = 0.02
-"""By how much a workload may miss its entitlement, or exceed it at another's expense."""
+"""By how much a workload may miss what it is due."""
 
 
 class Kept(StrEnum):
-    """Whether a workload got its entitlement."""
+    """Whether a workload got what it is due."""
 
     KEPT = "kept"
     LOST = "LOST"
@@ -30,44 +36,67 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entitled:
-    """One workload of one contest: its cores on the plain host, and what it got of them."""
+    """One workload of one contest: its cores by its weights and on the plain host; what it got of them."""
 
     contest: str
     layout: str
     workload: str
     repetitions: int
+    entitlement: float | None
     cores: float
     control: Estimate
     policy: Estimate
+    due: Estimate
 
     @property
     def kept(self) -> Kept:
         """By the whole interval."""
-        if self.policy.low >= 1 - ALLOWED:
+        if self.due.low >= 1 - ALLOWED:
             return Kept.KEPT
-        return Kept.LOST if self.policy.high < 1 - ALLOWED else Kept.OPEN
+        return Kept.LOST if self.due.high < 1 - ALLOWED else Kept.OPEN
 
 
-def summarise(done: Sequence[Done]) -> tuple[Entitled, ...]:
-    """Every workload of every contest that was measured."""
-    found: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
-    for one in sorted(done, key=lambda one: (one.block.layout, one.block.repetition)):
-        for index, tenant in enumerate(one.of(NONE).tenants):
-            cores = [one.of(arm).tenants[index].cores for arm in (NONE, CONTROL, POLICY)]
-            found.setdefault(_key(one.block, tenant.name), []).append((cores[0], cores[1], cores[2]))
-    return tuple(_entitled(key, rows) for key, rows in found.items())
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One repetition, in cores."""
+
+    plain: float
+    again: float
+    policy: float
+
+    @property
+    def base(self) -> float:
+        return math.sqrt(self.plain * self.again)
 
 
-def _key(block: Block, workload: str) -> tuple[str, str, str]:
-    return block.contest, block.layout, workload
+def summarise(done: Sequence[Done], cores: int) -> tuple[Entitled, ...]:
+    """Every workload of every contest that was measured, on so many cores."""
+    found: list[Entitled] = []
+    contests = list(CONTESTS)
+    cells = sorted(
+        {Cell.named(one.cell) for one in done}, key=lambda one: (one.layout, contests.index(one.contest))
+    )
+    for cell in cells:
+        mine = [one for one in done if one.cell == cell.name]
+        claims = entitled(CONTESTS[cell.contest].scenario(cores), Layout(cell.layout))
+        for index, tenant in enumerate(mine[0].of(NONE).tenants):
+            rows = [
+                _Row(*(one.of(arm).tenants[index].cores for arm in (NONE, CONTROL, POLICY))) for one in mine
+            ]
+            found.append(_entitled(cell, tenant.name, claims[tenant.name] if claims else None, rows))
+    return tuple(found)
 
 
-def _entitled(key: tuple[str, str, str], rows: Sequence[tuple[float, float, float]]) -> Entitled:
-    base = [math.sqrt(plain * again) for plain, again, _ in rows]
+def _entitled(cell: Cell, workload: str, entitlement: float | None, rows: Sequence[_Row]) -> Entitled:
+    most = math.inf if entitlement is None else entitlement
     return Entitled(
-        *key,
+        cell.contest,
+        cell.layout,
+        workload,
         len(rows),
-        sum(base) / len(base),
-        estimate([again / plain for plain, again, _ in rows]),
-        estimate([policy / each for (_, _, policy), each in zip(rows, base, strict=True)]),
+        entitlement,
+        sum(row.base for row in rows) / len(rows),
+        estimate([row.again / row.plain for row in rows]),
+        estimate([row.policy / row.base for row in rows]),
+        estimate([row.policy / min(row.base, most) for row in rows]),
     )

@@ -9,7 +9,7 @@ import sys
 
 from dasec.demo.run import Bench, measure_one
 
-from ..counted.inside import refusing, site, tell
+from ..counted.inside import refusing, site, tell, unhurried
 from .cells import CPUS, Cell
 
 
@@ -17,7 +17,7 @@ def main() -> None:
     """All arms, in this guest's order."""
     cell = Cell.named(sys.argv[1])
     with site(CPUS) as here:
-        bench = Bench(cell.plan, here.tools, here.tree, here.directory, CPUS.iterations_per_us)
+        bench = Bench(unhurried(cell.plan), here.tools, here.tree, here.directory, CPUS.iterations_per_us)
         for arm in cell.order:
             tell(measure_one(bench, arm, cell.repetition, lambda: None), CPUS)
 

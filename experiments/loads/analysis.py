@@ -22,8 +22,8 @@ from dasec.demo.statistics import (
     verdict,
 )
 
+from ..suite.store import Done
 from .cells import ORACLE, Cell
-from .store import Done
 
 JUDGED = ("mean", "p99")
 LATENCIES = ("mean", "p50", "p95", "p99")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dasec.demo.arms import GUARDED, settings_of
 from dasec.demo.layout import Layout
 from dasec.demo.run import Plan
 from dasec.demo.scenario import Scenario, Timing
 
+from ..suite.blocks import Block
 from .catalogue import LOADS, Impossible, Wanted
 from .variants import variant_of
 
@@ -91,29 +92,7 @@ def cells_of(wish: Wish) -> Cells:
     return Cells(tuple(possible.values()), tuple(impossible))
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """All arms of one cell in one repetition: they follow each other and have the same arrivals."""
-
-    cell: Cell
-    repetition: int
-    arms: tuple[str, ...]
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """What distinguishes it."""
-        return self.cell.name, self.repetition
-
-
-def blocks_of(wish: Wish, cells: Sequence[Cell]) -> Iterator[Block]:
-    """Every cell once a repetition, in another order each time; so are the arms of each block."""
-    for repetition in range(wish.repetitions):
-        shuffler = random.Random(f"{wish.seed}/{repetition}")
-        for cell in shuffler.sample(cells, len(cells)):
-            yield Block(cell, repetition, tuple(shuffler.sample(wish.arms, len(wish.arms))))
-
-
-def plan_of(wish: Wish, block: Block) -> Plan:
+def plan_of(wish: Wish, block: Block[Cell]) -> Plan:
     """The block as the demo's machinery takes it; arrivals depend on seed, cell and repetition alone."""
     critical = sorted({name for tenant in block.cell.scenario.tenants for name in tenant.critical})
     seed = random.Random(f"{wish.seed}/{block.cell.name}").randrange(2**31)
@@ -126,6 +105,7 @@ def plan_of(wish: Wish, block: Block) -> Plan:
         seed,
         {
             ORACLE: f'policy = "{ORACLE}"\n[oracle]\ncritical = {critical}\n',
+            **{arm: settings_of(arm) for arm in wish.arms if arm.endswith(GUARDED)},
             **{one.arm: one.settings for one in map(variant_of, wish.arms) if one},
         },
     )

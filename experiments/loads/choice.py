@@ -5,21 +5,21 @@ from __future__ import annotations
 import secrets
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import click
 
 from dasec.config import ConfigError, check
-from dasec.demo.arms import arms_for
+from dasec.demo.arms import CONTROL, GUARDED, arms_for
 from dasec.demo.controller import Managed, configuration
 from dasec.demo.layout import NEUTRAL, Layout
 from dasec.exits import ExitStatus, Refusal
 from dasec.policy import POLICIES
 
+from ..suite.store import Store
 from .catalogue import LOADS
 from .cells import Wish
-from .store import Asked
 from .variants import VARIED, Variant
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
@@ -29,7 +29,9 @@ _OPTIONS = (
     click.option("--ratios", default="4,8", help="vCPUs a core."),
     click.option("--utilisations", default="0.6,0.85", help="Work asked for a core."),
     click.option("--layouts", default="flat", help="flat (vCPUs side by side), vm (a group a workload)."),
-    click.option("--policies", default="critical,oracle,dasec", help="Beside none and none-again."),
+    click.option(
+        "--policies", default="critical,oracle,dasec", help="Beside none and none-again; NAME+guard: guarded."
+    ),
     click.option(
         "--set",
         "constants",
@@ -55,7 +57,7 @@ def choosing(command: _Command) -> _Command:
     return command
 
 
-def wish_for(options: dict[str, object], cores: int, known: Asked | None, *, records: bool = False) -> Wish:
+def wish_for(options: dict[str, object], cores: int, store: Store[Wish], *, records: bool = False) -> Wish:
     """The wish of these options. Refuses what the folder's results were not asked for."""
     seed = options["seed"]
     wish = Wish(
@@ -73,16 +75,11 @@ def wish_for(options: dict[str, object], cores: int, known: Asked | None, *, rec
         bool(options["blame"]),
         records,
     )
+    known = store.asked()
     if known is None:
         return wish
     wish = wish if seed is not None else replace(wish, seed=known.wish.seed)
-    # More repetitions of the same are welcome; anything else would mix what cannot be compared.
-    if replace(wish, repetitions=0) != replace(known.wish, repetitions=0):
-        other = {name for name, value in asdict(known.wish).items() if asdict(wish)[name] != value}
-        raise Refusal(
-            ExitStatus.USAGE,
-            f"loads: --out: holds results of other options ({', '.join(sorted(other))}): name another folder",
-        )
+    store.check_options(known, wish)
     return wish
 
 
@@ -118,7 +115,7 @@ def _layouts(text: str) -> tuple[str, ...]:
 
 def _arms(policies: str, constants: object) -> tuple[str, ...]:
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    unknown = [name for name in names if name not in POLICIES and name != "none-again"]
+    unknown = [name for name in names if name.removesuffix(GUARDED) not in POLICIES and name != CONTROL]
     if unknown:
         raise Refusal(
             ExitStatus.USAGE,

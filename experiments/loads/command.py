@@ -14,11 +14,12 @@ from dasec.demo.signals import interruptible
 from dasec.demo.untouched import changes, look
 from dasec.exits import ExitStatus, Refusal
 
-from .cells import blocks_of, cells_of
+from ..suite.blocks import blocks_of
+from ..suite.store import Asked, Store
+from .cells import Wish, cells_of
 from .choice import choosing, wish_for
 from .publish import publish
-from .runner import measure_blocks, minutes
-from .store import Asked, Store
+from .runner import EXPERIMENT, measure_blocks, minutes
 
 QUICK_LOADS = ("fanout", "background", "external", "pipeline")
 QUICK = {
@@ -50,7 +51,7 @@ def command(out: Path | None, dry_run: bool, report_only: bool, **options: objec
 
     What is finished is kept: the same command with the same --out goes on after an interruption.
     """
-    store = Store(out or Path("results") / "loads")
+    store = Store(out or Path("results") / EXPERIMENT, Wish, EXPERIMENT)
     known = store.asked()
     if report_only:
         if known is None:
@@ -58,9 +59,9 @@ def command(out: Path | None, dry_run: bool, report_only: bool, **options: objec
         publish(store, known)
         return
     cores = len(os.sched_getaffinity(0))
-    wish = wish_for(_with_preset(options), cores, known, records=bool(options["records"]))
+    wish = wish_for(_with_preset(options), cores, store, records=bool(options["records"]))
     cells = cells_of(wish)
-    blocks = tuple(blocks_of(wish, cells.possible))
+    blocks = tuple(blocks_of(cells.possible, wish.arms, wish.repetitions, wish.seed))
     runs = len(blocks) * len(wish.arms)
     click.echo(
         f"{len(cells.possible)} cells, {wish.repetitions} repetitions, arms {', '.join(wish.arms)}:"
@@ -97,7 +98,7 @@ def _with_preset(options: dict[str, object]) -> dict[str, object]:
     return options
 
 
-def _measure(measure: Callable[[], None], store: Store) -> None:
+def _measure(measure: Callable[[], None], store: Store[Wish]) -> None:
     before = look()
     try:
         with interruptible():

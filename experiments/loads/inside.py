@@ -12,7 +12,7 @@ from dasec.demo.blame import BlameWatch
 from dasec.demo.run import Bench, measure_one
 
 from ..counted.cpus import Cpus
-from ..counted.inside import refusing, site, tell
+from ..counted.inside import refusing, site, tell, unhurried
 from .cells import plan_of
 from .order import Order
 
@@ -26,7 +26,12 @@ def main() -> None:
         if blame:
             stack.callback(blame.close)
         bench = Bench(
-            plan_of(wish, block), here.tools, here.tree, here.directory, cpus.iterations_per_us, blame
+            unhurried(plan_of(wish, block)),
+            here.tools,
+            here.tree,
+            here.directory,
+            cpus.iterations_per_us,
+            blame,
         )
         for arm in block.arms:
             tell(measure_one(bench, arm, block.repetition, lambda: None), cpus)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import zlib
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
+from ..suite.blocks import Block
+from ..suite.word import told_in, word_of
 from .catalogue import LOADS, Wanted
-from .cells import Block, Cell, Wish
+from .cells import Cell, Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Order:
     arms: tuple[str, ...]
 
     @classmethod
-    def of(cls, wish: Wish, block: Block) -> Order:
+    def of(cls, wish: Wish, block: Block[Cell]) -> Order:
         """To do this block."""
         cell = block.cell
         return cls(wish, cell.load, cell.ratio, cell.utilisation, cell.layout, block.repetition, block.arms)
 
     @property
-    def block(self) -> Block:
+    def block(self) -> Block[Cell]:
         """As it was."""
         wanted = Wanted(self.wish.cores, self.ratio, self.utilisation, self.wish.timing)
         scenario = LOADS[self.load].build(wanted)
@@ -40,14 +40,13 @@ class Order:
 
     @property
     def word(self) -> str:
-        """Without a space or a quotation mark, and short: the kernel's command line has 2048 characters
-        (COMMAND_LINE_SIZE in arch/x86/include/asm/setup.h)."""
-        return base64.urlsafe_b64encode(zlib.compress(_ORDER.dump_json(self), 9)).decode("ascii")
+        """As the guest is told it."""
+        return word_of(_ORDER.dump_json(self))
 
     @classmethod
     def read(cls, word: str) -> Order:
         """From its word."""
-        return _ORDER.validate_json(zlib.decompress(base64.urlsafe_b64decode(word)))
+        return _ORDER.validate_json(told_in(word))
 
 
 _ORDER = TypeAdapter(Order)

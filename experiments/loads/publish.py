@@ -9,6 +9,7 @@ import click
 from dasec.demo.arms import CONTROL, NONE
 from dasec.exits import ExitStatus, Refusal
 
+from ..suite.store import Asked, Store
 from .analysis import summarise
 from .catalogue import STEP
 from .cells import Cell, Wish, cells_of
@@ -16,10 +17,9 @@ from .plots import draw, draw_settling
 from .report import report
 from .sensitivity import draw_sensitivity
 from .settling import Course, courses
-from .store import Asked, Store
 
 
-def publish(store: Store, known: Asked) -> None:
+def publish(store: Store[Wish], known: Asked[Wish]) -> None:
     """Write report.md and what it shows."""
     done = store.done()
     cells = cells_of(known.wish)
@@ -38,7 +38,7 @@ def publish(store: Store, known: Asked) -> None:
     click.echo(f"report: {page}")
 
 
-def _courses(wish: Wish, cells: Sequence[Cell], store: Store) -> tuple[Course, ...]:
+def _courses(wish: Wish, cells: Sequence[Cell], store: Store[Wish]) -> tuple[Course, ...]:
     """What the records of the load `step` tell, where they were kept."""
     arms = [arm for arm in wish.arms if arm not in (NONE, CONTROL)]
     return tuple(

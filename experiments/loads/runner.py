@@ -17,8 +17,11 @@ from dasec.demo.sentinel import watching
 from dasec.demo.tree import Tree
 from dasec.exits import ExitStatus, Refusal
 
-from .cells import Block, Wish, plan_of
-from .store import Store
+from ..suite.blocks import Block, Named
+from ..suite.store import Done, Store
+from .cells import Cell, Wish, plan_of
+
+EXPERIMENT = "loads"
 
 Say = Callable[[str], None]
 
@@ -60,7 +63,7 @@ class Site:
         return Bench(plan, self.tools, self.tree, self.directory, self.calibration, self.blame, records)
 
 
-def measure_blocks(wish: Wish, blocks: Sequence[Block], store: Store, say: Say) -> None:
+def measure_blocks(wish: Wish, blocks: Sequence[Block[Cell]], store: Store[Wish], say: Say) -> None:
     """All blocks that are not in the store yet. Whatever ends it, the host is as before afterwards."""
     finished = {one.key for one in store.done()}
     missing = [block for block in blocks if block.key not in finished]
@@ -78,7 +81,7 @@ def measure_blocks(wish: Wish, blocks: Sequence[Block], store: Store, say: Say) 
             begun_s = time.monotonic()
             done = store.add(block, _measure(wish, place, block, store))
             clock.add(time.monotonic() - begun_s, len(block.arms))
-            check_arrivals(block, done.runs)
+            check_arrivals(block, done)
 
 
 def minutes(seconds: float) -> str:
@@ -107,19 +110,15 @@ def site(*, blame: bool, say: Say) -> Iterator[Site]:
         workspace.unlock(descriptor, workspace.DIRECTORY)
 
 
-def _measure(wish: Wish, place: Site, block: Block, store: Store) -> list[RunResult]:
-    records = None
-    if wish.records:
-        records = store.folder / "records" / block.cell.name
-        records.mkdir(parents=True, exist_ok=True)
-        for old in records.glob(f"{block.repetition}-*"):
-            old.unlink()
-    bench = place.bench(plan_of(wish, block), records)
+def _measure(wish: Wish, place: Site, block: Block[Cell], store: Store[Wish]) -> list[RunResult]:
+    bench = place.bench(plan_of(wish, block), store.records(block) if wish.records else None)
     return [measure_one(bench, arm, block.repetition, lambda: None) for arm in block.arms]
 
 
-def check_arrivals(block: Block, runs: Sequence[RunResult]) -> None:
+def check_arrivals(block: Block[Named], done: Done) -> None:
     """All arms of a block were asked the same: a difference would be a mistake of the suite."""
-    asked = {tuple(tenant.latencies.count + tenant.errors for tenant in run.tenants) for run in runs}
+    asked = {tuple(tenant.latencies.count + tenant.errors for tenant in run.tenants) for run in done.runs}
     if len(asked) > 1:
-        raise Refusal(ExitStatus.FAILED, f"loads: {block.cell.name}: arms had different requests: {asked}")
+        raise Refusal(
+            ExitStatus.FAILED, f"{EXPERIMENT}: {block.cell.name}: arms had different requests: {asked}"
+        )

@@ -18,6 +18,9 @@ a dead band of 20 % moves it about."""
 GOAL_PERIODS = 25
 """So soon a policy should have settled (the project's goal for `critical`)."""
 
+PERIOD_NS = 80_000_000
+"""A look may be of several periods (docs/decisions/0023-cost-budget.md)."""
+
 BURST_NS = 5_000_000
 """Background has begun in the period in which it computed this long: half a burst."""
 
@@ -47,6 +50,7 @@ class _Line(TypedDict, total=False):
     """What is looked at in a line of the record (docs/record.md)."""
 
     dasec_record: int
+    length_ns: int
     workloads: list[_Workload]
     knobs: list[tuple[int, tuple[int | None, int | None, object] | None]]
     usage: list[tuple[int, int]]
@@ -89,7 +93,7 @@ def _is_critical(name: str, critical: Sequence[str]) -> bool:
 
 def course(record: Path, arm: str, critical: Sequence[str]) -> Course:
     """What a record of one run tells."""
-    read, ratios = _Read(), []
+    read, ratios = _Read(), list[float]()
     for text in record.read_text(encoding="utf-8").splitlines():
         line = cast(_Line, json.loads(text))
         if "dasec_record" in line:
@@ -97,7 +101,8 @@ def course(record: Path, arm: str, critical: Sequence[str]) -> Course:
         if not read.take(line, critical):
             break
         if read.begun:
-            ratios.append(read.ratio(critical))
+            looked_after = max(1, round(line.get("length_ns", PERIOD_NS) / PERIOD_NS))
+            ratios += [read.ratio(critical)] * looked_after
     return Course(arm, tuple(ratios))
 
 

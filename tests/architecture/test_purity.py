@@ -10,7 +10,7 @@ import pytest
 from .source import Source, all_sources, imports, parse
 
 PURE = (
-    *("model", "period", "entitlement", "policy", "plan"),
+    *("model", "period", "entitlement", "policy", "plan", "budget"),
     *("tsa", "rla", "rcr", "critical", "guard", "baselines"),
 )
 PURE_STDLIB = {

@@ -23,7 +23,10 @@ READS_TO_AN_END = (
     *("linux/affinity.py", "linux/cgroupfs.py", "linux/procfs.py", "linux/watch.py"),
     "workloads/static.py",
 )
-OUTSIDE_THE_PERIOD = ("bench/", "demo/", "load.py", "hosts/reweight.py", "safety/keeper.py")
+OUTSIDE_THE_PERIOD = (
+    *("bench/", "demo/", "load.py", "hosts/reweight.py", "safety/keeper.py"),
+    *("metrics/endpoint.py", "top.py"),
+)
 MAY_LOOP = ("loop.py", *READS_TO_AN_END, *OUTSIDE_THE_PERIOD)
 FILE_CAP = 400
 FILE_MEDIAN = 150
@@ -31,7 +34,7 @@ FUNCTION_CAP = 50
 
 HEAVY = {
     *("click", "hdrh", "hypothesis", "libvirt", "matplotlib"),
-    *("numpy", "pydantic", "pydantic_core", "rich", "scipy"),
+    *("http", "numpy", "pydantic", "pydantic_core", "rich", "scipy"),
 }
 KEEPER_NEEDS = {
     *("dasec.safety", "dasec.linux", "dasec.model", "dasec.cpulist"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,17 @@ import pytest
 
 from tests.contract.stage import MainlineStage
 
+from ..unit.service.command import NOBODY
 from .group import TestGroup
+from .libvirtd import Libvirtd
+
+
+@pytest.fixture(scope="session")
+def libvirtd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Libvirtd]:
+    """One for all tests: its first look at QEMU takes four seconds."""
+    started = Libvirtd(tmp_path_factory.mktemp("libvirtd") / "log")
+    yield started
+    started.close()
 
 
 @pytest.fixture
@@ -26,3 +37,15 @@ def group() -> Iterator[TestGroup]:
     made = TestGroup("host")
     yield made
     made.close()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that nobody can enter and write to; those of pytest are root's own."""
+    folder = Path("/tmp") / f"dasec-test-{os.getpid()}"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()

@@ -27,6 +27,8 @@ grep -q ^libvirt-qemu: /etc/passwd || echo 'libvirt-qemu:x:64055:64055::/:/bin/f
 grep -q ^libvirt-qemu: /etc/group || echo 'libvirt-qemu:x:64055:' >>/etc/libvirt/group
 mount --bind /etc/libvirt/passwd /etc/passwd
 mount --bind /etc/libvirt/group /etc/group
+# Where cpu is on cgroup v1 beside v2, a libvirtd that was restarted looks for its domains in the wrong one.
+! mountpoint -q /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified
 printf 'user = "root"\ngroup = "root"\nremember_owner = 0\n' >/etc/libvirt/qemu.conf
 printf 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n' >/etc/libvirt/libvirtd.conf
 touch /run/libvirt/ready
@@ -110,7 +112,9 @@ class Libvirtd:
         return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *command]
 
     def _spawn(self, program: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self.inside(program), stdout=self._log, stderr=subprocess.STDOUT)
+        """With a pid file of its own: by default all libvirtds of a machine have the same one."""
+        command = self.inside(program, "--pid-file", f"/run/libvirt/{program}.pid")
+        return subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
 
     def _end(self, name: str, how: signal.Signals) -> None:
         daemon = self._daemons.pop(name, None)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dasec.demo.results import RunResult
-from experiments.fairness.command import RUNS
-from experiments.fairness.wish import ARMS, POLICY, Done, read
+from experiments.fairness.choice import EXPERIMENT
+from experiments.fairness.wish import ARMS, POLICY, Cell, Wish
+from experiments.suite.store import Done, Store
 
 from .test_loads import check_nothing_is_left
 
@@ -48,8 +49,8 @@ def test_neither_an_honest_service_nor_a_faker_changes_what_its_neighbour_gets(
     )
     assert done.returncode == 0, done.stderr
     assert "| flat | `fanout` | batch |" in (tmp_path / "report.md").read_text(encoding="utf-8")
-    found = read(tmp_path / RUNS)
-    assert {one.block.contest for one in found} == {"fanout", "faker-lends"}
+    found = Store(tmp_path, Wish, EXPERIMENT).done()
+    assert {Cell.named(one.cell).contest for one in found} == {"fanout", "faker-lends"}
     for one in found:
         check(one)
     check_nothing_is_left()
@@ -60,4 +61,4 @@ def check(done: Done) -> None:
     parts = {arm: part(done.of(arm)) for arm in ARMS}
     base = sum(parts[arm] for arm in ARMS if arm != POLICY) / 2
     assert done.of(POLICY).decided.get("applied", 0) > 0, "the policy did nothing"
-    assert parts[POLICY] == pytest.approx(base, rel=TOLERANCE), (done.block.contest, parts)
+    assert parts[POLICY] == pytest.approx(base, rel=TOLERANCE), (done.cell, parts)

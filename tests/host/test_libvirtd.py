@@ -55,13 +55,6 @@ class Clock:
         return self._workloads.discover(self._now_ns).roster
 
 
-@pytest.fixture(scope="module")
-def libvirtd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Libvirtd]:
-    started = Libvirtd(tmp_path_factory.mktemp("libvirtd") / "log")
-    yield started
-    started.close()
-
-
 @pytest.fixture
 def connection(libvirtd: Libvirtd) -> Iterator[virConnect]:
     import libvirt

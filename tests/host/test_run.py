@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from dasec.linux import affinity, schedattr
 from dasec.load import find_tool
 from tests.waiting import PATIENCE_S, wait_for
 
-from ..unit.service.command import NOBODY, as_nobody, configuration, dasec
+from ..unit.service.command import as_nobody, configuration, dasec
 
 pytestmark = pytest.mark.host
 
@@ -118,6 +117,39 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
         assert process.returncode == ExitStatus.DONE, errors
     assert knobs(busy) == before
     assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED
+
+
+def test_a_reload_lets_a_workload_go_as_it_was_takes_another_and_replays(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        before = knobs(busy)
+        state, record = tmp_path / "state", tmp_path / "r"
+        config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
+        with daemon(tmp_path, config, "--record", str(record)) as process:
+            wait_for(lambda: knobs(busy) != before)
+            configuration(tmp_path, "policy = 'x'\nperiod_ms = 40\n", f"pids = [{other.pid}]")
+            refused = dasec("reload", "--directory", state)
+            assert (refused.status, len(refused.errors)) == (ExitStatus.USAGE, 2)
+            assert knobs(busy) != before
+
+            configuration(tmp_path, PAPER, f"pids = [{other.pid}]")
+            taken = dasec("reload", "--directory", state)
+            assert (taken.status, taken.out) == (ExitStatus.DONE, "reloaded: policy dasec\n"), taken.errors
+            assert knobs(busy) == before
+            assert dasec("verify", "--directory", state).status == ExitStatus.DONE
+            shown = json.loads(dasec("status", "--json", "--directory", state).out)
+            assert [each["vcpus"] for each in shown["workloads"]] == [1]
+            assert shown["pid"] == process.pid
+
+            configuration(tmp_path, PAPER.replace('"dasec"', '"none"'), f"pids = [{busy[0]}]")
+            assert dasec("reload", "--directory", state).status == ExitStatus.DONE
+            process.terminate()
+            _, errors = process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == ExitStatus.DONE, errors
+        other.kill()
+    assert knobs(busy) == before
+    assert dasec("replay", record).status == ExitStatus.DONE
 
 
 def test_a_killed_daemon_is_cleaned_up_after_and_its_record_replays(tmp_path: Path, busy: list[int]) -> None:
@@ -252,15 +284,3 @@ def test_the_overhead_of_a_few_vcpus_can_be_measured() -> None:
     assert 0 < result["period_mean_ms"] <= result["period_p99_ms"]
     assert 0 < result["active_fraction"] <= 1
     assert 10 < result["rss_mib"] < 200
-
-
-@pytest.fixture
-def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that nobody can enter and write to; those of pytest are root's own."""
-    folder = Path("/tmp") / f"dasec-test-{os.getpid()}"
-    folder.mkdir()
-    os.chown(folder, NOBODY, NOBODY)
-    yield folder
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +16,7 @@ from dasec.guard import Guarded, GuardParameters, GuardState, Verdict
 from dasec.guard.judge import MOST_PAIRS, Evidence, Finding, find
 from dasec.guard.state import Trial
 from dasec.guard.switch import held
-from dasec.guard.trial import is_over, weigh
+from dasec.guard.trial import judged, weigh
 from dasec.model import Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
 from dasec.policy import POLICIES, Parameters, policy_named
@@ -88,46 +91,93 @@ stretches = st.lists(st.tuples(st.integers(1000, 10**6), st.integers(1000, 10**6
 
 
 def evidence(pairs: list[tuple[int, int]]) -> Evidence:
-    """Of one workload that was seen in these pairs of windows."""
-    return weigh(Trial(windows=tuple((("a", one),) for pair in pairs for one in pair))).workloads.get(
-        "a", Evidence()
-    )
+    """Of the host, whose only workload was seen in these pairs of windows."""
+    return weigh(Trial(windows=tuple((("a", one),) for pair in pairs for one in pair)), 0).host
 
 
 @given(stretches)
 def test_windows_are_never_harm_both_ways(pairs: list[tuple[int, int]]) -> None:
-    both = [find(evidence(one), 10) for one in (pairs, [(later, earlier) for earlier, later in pairs])]
+    swapped = [(later, earlier) for earlier, later in pairs]
+    both = [find(evidence(one), 12, len(pairs)) for one in (pairs, swapped)]
     assert both.count(Finding.HARM) <= 1
 
 
 @given(stretches)
 def test_a_trial_comes_to_an_end(pairs: list[tuple[int, int]]) -> None:
     if len(pairs) >= MOST_PAIRS:
-        assert find(evidence(pairs), 10) is not Finding.OPEN
+        assert find(evidence(pairs), 12, len(pairs)) is not Finding.OPEN
 
 
-@pytest.mark.parametrize("spread", [0.2, 0.5, 1.5])
+Windows = Sequence[Sequence[tuple[str, int]]]
+
+
+def tried(windows: Windows, passes: int) -> tuple[Finding, int]:
+    """What a trial of these windows says (harm, if to anybody), and after how many pairs."""
+    for pairs in range(1, len(windows) // 2 + 1):
+        judgement = judged(Trial(windows=tuple(map(tuple, windows[: 2 * pairs]))), 12, passes)
+        if judgement.is_over:
+            return Finding.HARM if judgement.harmed else judgement.host, pairs
+    raise AssertionError(f"no end after {len(windows)} windows")
+
+
+@pytest.mark.parametrize(("spread", "most"), [(0.2, 0.01), (0.5, 0.04), (1.5, 0.25)])
 @pytest.mark.parametrize("workloads", [1, 3, 8])
-def test_noise_alone_is_called_harm_in_few_trials_even_under_wild_noise(
-    spread: float, workloads: int
+def test_a_policy_that_gains_passes_most_trials_even_under_wild_noise(
+    spread: float, most: float, workloads: int
 ) -> None:
     chance = random.Random(7)
-    trials = 600
-    of_host = of_workloads = 0
+    off, trials = 0, 200
     for _ in range(trials):
-        windows: tuple[tuple[tuple[str, int], ...], ...] = ()
-        weighed = weigh(Trial())
-        while not windows or not is_over(weighed, 10, len(windows) // 2):
-            for _ in range(2):
-                seen = [
-                    (str(name), round(2000 * chance.lognormvariate(0, spread))) for name in range(workloads)
+        windows = [
+            [
+                (str(name), round((3000, 2000)[window % 2] * chance.lognormvariate(0, spread)))
+                for name in range(workloads)
+            ]
+            for window in range(2 * MOST_PAIRS)
+        ]
+        off += tried(windows, 0)[0] is Finding.HARM
+    assert off <= trials * most
+
+
+RECORDED = json.loads((Path(__file__).parent / "recorded_stretches.json").read_text(encoding="utf-8"))
+"""Stretches (thousandths; 0: too little to see) of each workload in each period of 15 runs under `critical`
+all the time (docs/guard.md, "Noise")."""
+
+
+def off_percent(factor: float, passes: int) -> int:
+    """In how many of the recorded trials it is off, if each window with the policy is so much longer."""
+    verdicts = []
+    for table in RECORDED.values():
+        for start in range(0, len(table[0]) - 2 * MOST_PAIRS + 1, 4):
+            windows = [
+                [
+                    (str(name), round(row[start + window] * (factor if window % 2 else 1)))
+                    for name, row in enumerate(table)
+                    if row[start + window]
                 ]
-                windows = (*windows, tuple(seen))
-            weighed = weigh(Trial(windows=windows))
-        of_host += find(weighed.host, 10) is Finding.HARM
-        of_workloads += sum(find(each, 10) is Finding.HARM for each in weighed.workloads.values())
-    assert of_host <= trials * 0.05
-    assert of_workloads <= trials * workloads * 0.05
+                for window in range(2 * MOST_PAIRS)
+            ]
+            verdicts.append(tried(windows, passes)[0])
+    return 100 * verdicts.count(Finding.HARM) // len(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("factor", "passes", "least", "most"),
+    [
+        (2.0, 0, 99, 100),
+        (1.3, 0, 97, 100),
+        (1.18, 0, 90, 100),
+        (1.0, 0, 0, 25),
+        (1.0, 3, 0, 6),
+        (1 / 1.05, 0, 0, 9),
+        (1 / 1.05, 3, 0, 3),
+        (1 / 1.35, 0, 0, 1),
+    ],
+)
+def test_in_recorded_noise_harm_is_found_and_a_gain_is_left_alone(
+    factor: float, passes: int, least: int, most: int
+) -> None:
+    assert least <= off_percent(factor, passes) <= most
 
 
 @pytest.mark.parametrize("factor", [3, 4])

@@ -21,7 +21,8 @@ BOOT_LIMIT_S = 30.0
 """By the guest's own clock, which runs on while the host does something else; idle it takes 3 s."""
 
 JOB = (
-    "memcached -d -u root; dasec-load memcached --keys 50 --rate 50 --seconds 1 --warmup 0;"
+    "memcached -d -u root; until echo quit | nc 127.0.0.1 11211; do sleep 0.1; done;"
+    " dasec-load memcached --keys 50 --rate 50 --seconds 1 --warmup 0;"
     " dasec-load service --rate 20 --seconds 1 --warmup 0; ls /sys/class/net; sha256sum /init"
 )
 

@@ -25,7 +25,10 @@ PYTEST = (
     " .venv/bin/python -m pytest -q --color=no -p no:cacheprovider -p no:randomly --timeout 200"
 )
 CONTRACT = "tests/contract"
-GROUPS = "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py tests/host/test_probe.py"
+GROUPS = (
+    "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py tests/host/test_probe.py"
+    " tests/host/test_machine_scopes.py"
+)
 BPF = "tests/host/test_thread_counters.py"
 END_TO_END = "tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace"
 

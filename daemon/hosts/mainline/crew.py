@@ -14,6 +14,7 @@ from .adopt import alone
 from .fittings import Adopts
 from .owngroups import OwnGroups
 from .putback import PutBack, close_weight
+from .sharewatch import ShareWatch
 from .thread import ManagedThread
 from .weightwatch import WeightWatch
 
@@ -36,6 +37,7 @@ class Crew:
         self._put_back = put_back
         self._groups = groups
         self._watch = watch
+        self._shares = ShareWatch()
         self._notices = notices
         self._roster: tuple[RosterEntry, ...] = ()
         self._threads: dict[Numbers, ManagedThread] = {}
@@ -91,6 +93,15 @@ class Crew:
     def has_skipped(self) -> bool:
         """Is there anybody who was left alone and might be adoptable by now?"""
         return bool(self.skipped)
+
+    def shares_changed(self) -> bool:
+        """Did somebody write a share or a quota? True: the workloads may differ now."""
+        return self._shares.changed()
+
+    def close(self) -> None:
+        """Let everybody go, and end all watches."""
+        self.let_go(self.threads())
+        self._shares.close()
 
     def workloads(self) -> tuple[Workload, ...]:
         """The workloads of the managed threads, in the roster's order; empty ones, too."""
@@ -191,8 +202,12 @@ class Crew:
             entry.home or shares.home_of(hierarchy, (thread.group for thread in threads))
             for entry, threads in crews
         ]
+        watched: set[str] = set()
         for (entry, threads), home, nested in zip(crews, homes, shares.nested(homes), strict=True):
             inner = [thread.group for thread in threads] if entry.home else ()
+            watched |= shares.files(hierarchy, home, entry.share, inner)
             place = shares.standing(hierarchy, home, len(threads), entry.share, inner)
             vcpus: tuple[Vcpu, ...] = tuple(thread.vcpu for thread in threads)
             yield Workload(entry.name, place.share, vcpus, place.quota_cores, nested)
+        ours = {thread.weight.file for thread in self._threads.values() if thread.weight is not None}
+        self._shares.follow(frozenset(watched - ours))

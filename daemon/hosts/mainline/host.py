@@ -137,7 +137,7 @@ class Mainline:
 
     def close(self) -> None:
         """Put everything back and let all descriptors go."""
-        self._crew.let_go(self._crew.threads())
+        self._crew.close()
         self._watch.close()
         self._cores.close()
         self._edges.close()
@@ -163,11 +163,13 @@ class Mainline:
         if self._groups is not None:
             self._groups.sweep()
         self._read_back.look_at(sample.suspects)
+        differs = self._crew.shares_changed()
         for thread in sample.closely:
             if thread.id in self._crew.by_id:
                 self._read_back.look_closely(thread)
-                if self._crew.look_closely(thread):
-                    self._workloads = self._crew.workloads()
+                differs |= self._crew.look_closely(thread)
+        if differs:
+            self._workloads = self._crew.workloads()
         self._read_back.look_at_weights()
 
 

@@ -43,16 +43,28 @@ def standing(
     """A workload whose threads have a group for themselves has that group's weight and quota;
     in the top group each thread competes for itself, so the workload has as many shares as threads.
 
-    `inner`: a group below for each thread, which may have a quota of its own (libvirt's `vcpu_quota`).
+    `inner`: a group below for each thread, which may have a quota of its own (libvirt's `vcpu_quota`). The
+    quota of all of them is on the group around these: under systemd that is not the one with the share.
     """
     if hierarchy is None or home is None:
         return Standing(share or NEUTRAL_WEIGHT * max(1, threads), None)
-    quota = cgroupfs.quota_cores(hierarchy, home)
+    around = common_group(group.rpartition("/")[0] for group in inner) if inner else home
+    quota = cgroupfs.quota_cores(hierarchy, around)
     limits = [cgroupfs.quota_cores(hierarchy, group) for group in inner]
     own = [limit for limit in limits if limit is not None]
     if own and len(own) == len(limits):
         quota = sum(own) if quota is None else min(quota, sum(own))
     return Standing(share or _weight(hierarchy, home), quota)
+
+
+def files(
+    hierarchy: Hierarchy | None, home: str | None, share: int | None, inner: Sequence[str] = ()
+) -> frozenset[str]:
+    """The files that `standing` goes by."""
+    if hierarchy is None or home is None:
+        return frozenset()
+    quotas = {file for group in inner or (home,) for file in cgroupfs.quota_files(hierarchy, group)}
+    return frozenset(quotas if share else quotas | {hierarchy.weight_file(home)})
 
 
 def nested(homes: list[str | None]) -> list[bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...edges.reading import Activity, WakeEdges
 from ...model import Counters, Level, VcpuId, Workload
@@ -38,22 +38,18 @@ class Wakers:
         if self._edges.level is Level.NONE:
             return plain.copy()
         reading = self._edges.read()
-        changed: dict[VcpuId, list[tuple[VcpuId, int]]] = {
-            who: [] for who in self._stirred(plain, reading.threads)
-        }
-        if changed:
-            for (waker, wakee), edge in reading.edges.items():
-                if wakee in changed:
-                    changed[wakee].append((waker, edge.wakeups))
-        for who, wakers in changed.items():
+        for who in self._stirred(plain, reading.threads):
             now, activity = plain[who], reading.threads.get(who)
-            self._full[who] = now if activity is None else self._filled(now, activity, tuple(sorted(wakers)))
+            if activity is not None:
+                wakers = sorted([(waker, edge.wakeups) for waker, edge in reading.wakers.get(who, ())])
+                now = self._filled(now, activity, tuple(wakers))
+            self._full[who] = now
         self._plain, self._threads = plain.copy(), reading.threads
         return self._full.copy()
 
     def _stirred(
         self, plain: Mapping[VcpuId, Counters], threads: Mapping[VcpuId, Activity]
-    ) -> Sequence[VcpuId]:
+    ) -> Iterable[VcpuId]:
         """Whose counters are other ones than the last time. Two comparisons a thread, and nobody is hashed:
         a period costs what it touches (docs/overhead.md)."""
         if list(plain) != list(self._plain) or list(threads) != list(self._threads):
@@ -69,7 +65,7 @@ class Wakers:
             for who, now, then in zip(threads, threads.values(), self._threads.values(), strict=True)
             if now is not then and _news(now) != _news(then) and who in plain
         ]
-        return [*ran, *woken]
+        return dict.fromkeys((*ran, *woken))
 
     def _same(self, who: VcpuId, now: Counters, activity: Activity | None) -> bool:
         """Has this thread done nothing since the last time, and was it followed then as now?"""
@@ -80,15 +76,13 @@ class Wakers:
 
     def _filled(self, plain: Counters, activity: Activity, wakers: Totals) -> Counters:
         woken, chain_ns = _news(activity)
+        on_cpu_ns, ready_ns, dispatches, state, core, preemptions, late = plain[:7]
         if self._edges.level is Level.EDGES:
-            return plain._replace(wakers=wakers, wakeups=woken, external_wakeups=activity.external)
-        return plain._replace(
-            preemptions=activity.preemptions,
-            wakers=wakers,
-            wakeups=woken,
-            external_wakeups=activity.external,
-            chain_ns=chain_ns,
-        )
+            counted = preemptions, late, wakers, woken, activity.external, plain.chain_ns
+        else:
+            counted = activity.preemptions, late, wakers, woken, activity.external, chain_ns
+        # Like Counters(...), without the Python code of a named tuple's constructor (decision 0003).
+        return tuple.__new__(Counters, (on_cpu_ns, ready_ns, dispatches, state, core, *counted))
 
 
 def _news(activity: Activity) -> tuple[int, int]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from dasec.config import check
+from dasec.demo.arms import CONTROL, NONE
+from dasec.demo.controller import Managed, configuration
 from experiments.counted.cpus import MIPS_OF_ALL, Cpus
 from experiments.counted.image import REPOSITORY, Inside, build_id
+from experiments.counted.inside import unhurried
 from experiments.counted.machine import Machine, Task
+from experiments.fairness.counted import INSIDE as FAIRNESS
+from experiments.fig13.cells import Cell
 from experiments.fig13.run import INSIDE as FIG13
 from experiments.loads.counted import INSIDE as LOADS
 from tests.vm.qemu import Qemu
@@ -30,13 +37,13 @@ def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apar
     assert {"idle=poll", "isolcpus=2", "task=abc="} <= set(options["-append"].split())
 
 
-@pytest.mark.parametrize("inside", [FIG13, LOADS], ids=lambda inside: str(inside.name))
+@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS], ids=lambda inside: str(inside.name))
 def test_everything_that_runs_inside_is_there(inside: Inside) -> None:
     assert all(file.is_file() for file in inside.files)
     assert inside.name.startswith("experiments.")
 
 
-@pytest.mark.parametrize("inside", [FIG13, LOADS], ids=lambda inside: str(inside.name))
+@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS], ids=lambda inside: str(inside.name))
 def test_what_runs_inside_brings_every_module_of_the_experiments_that_it_imports(inside: Inside) -> None:
     for file in inside.files:
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -45,6 +52,14 @@ def test_what_runs_inside_brings_every_module_of_the_experiments_that_it_imports
                 up = len(module) - len(module.lstrip("."))
                 imported = file.parents[up - 1].joinpath(*module.strip(".").split(".")).with_suffix(".py")
                 assert imported in inside.files, f"{file.name}: {line}"
+
+
+def test_in_a_guest_no_budget_delays_a_daemon() -> None:
+    plan = unhurried(Cell(4, 0).plan)
+    assert plan.settings.keys() == set(plan.arms) - {NONE, CONTROL}
+    for arm in plan.settings:
+        told = configuration(arm, [Managed("any", 1024, (1,))], plan.settings[arm])
+        assert check(tomllib.loads(told), arm).budget_percent == 100
 
 
 def test_another_module_inside_is_another_build() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from dasec.critical import Critical
 from dasec.guard import GuardParameters, GuardState, Verdict
+from dasec.guard.judge import MOST_PAIRS
 from dasec.guard.switch import NEUTRAL as LEFT_ALONE
 from dasec.guard.switch import WITH, WITHOUT
 from dasec.model import Decision
@@ -53,11 +56,19 @@ def test_the_verdict_says_by_how_much_and_its_writes_carry_the_numbers() -> None
     world = harms(3.0)
     world.run(TWO_SECONDS)
     assert world.standings["a"].ratio == pytest.approx(3000, rel=0.05)
-    assert world.standings["a"].pairs == 3
+    assert world.standings["a"].pairs == 4
     (reason, *_) = [
         reason for _, decision in world.history for reason in decision.reasons if reason.rule == LEFT_ALONE
     ]
-    assert dict(reason.inputs) == {"ratio": world.standings["a"].ratio, "pairs": 3}
+    assert dict(reason.inputs) == {"ratio": world.standings["a"].ratio, "pairs": 4}
+
+
+def test_who_is_off_in_doubt_is_tried_again_sooner() -> None:
+    world = World(lambda _, acted: 2.1 if acted else 2.0, parameters=GuardParameters(backoff_periods=48))
+    world.run_until(lambda: verdicts(world).get("a") in (Verdict.HARM, Verdict.OTHERS), TWO_SECONDS + 4)
+    standing = world.standings["a"]
+    assert standing.pairs == MOST_PAIRS
+    assert standing.until - standing.since == 12
 
 
 def test_each_failure_doubles_the_time_to_the_next_try() -> None:
@@ -204,6 +215,21 @@ def test_the_paper_s_rules_go_on_in_each_window_from_where_they_were() -> None:
     world.run(TWO_SECONDS)
     assert any(WITH in rules(decision) for _, decision in world.history)
     assert verdicts(world) == {"a": Verdict.FINE, "b": Verdict.FINE}
+
+
+def test_the_policy_takes_a_step_in_each_pair_of_windows() -> None:
+    world = World(lambda _, __: 2.0, inner=Dasec())
+    world.run(TWO_SECONDS)
+    given = [decision.knobs for _, decision in world.history if WITH in rules(decision)]
+    assert all(one != other for one, other in itertools.pairwise(given[:5]))
+
+
+def test_between_trials_the_policy_rests_and_in_them_it_does_not() -> None:
+    world = World(lambda _, acted: 1.5 if acted else 3.0, inner=Critical())
+    world.run(3 * TWO_SECONDS)
+    seen = [(len(rules(decision) & {WITH, WITHOUT}), decision.rest) for _, decision in world.history]
+    assert any(rest > 1 for _, rest in seen)
+    assert all(rest == 1 for switched, rest in seen if switched)
 
 
 def test_a_state_of_another_policy_is_no_memory() -> None:

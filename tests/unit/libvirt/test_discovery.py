@@ -99,6 +99,7 @@ def test_opting_in_and_out_shows_in_the_next_period(host: FakeLibvirt) -> None:
     [
         ("share='much'", "share 'much' is no integer from 2 to 262144: it is ignored"),
         ("share='1'", "share '1' is no integer from 2 to 262144: it is ignored"),
+        ("class='gold'", "class 'gold' is ignored, no policy knows classes: give a share"),
         ("colour='red'", "unknown attribute 'colour' is ignored"),
     ],
 )

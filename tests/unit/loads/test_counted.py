@@ -14,13 +14,14 @@ from dasec.demo.arms import arms_for
 from dasec.demo.controller import Managed, configuration
 from dasec.exits import Refusal
 from experiments.loads.analysis import Summary, summarise
-from experiments.loads.cells import Wish, blocks_of, cells_of, plan_of
+from experiments.loads.cells import Cell, Wish, cells_of, plan_of
 from experiments.loads.choice import variants_in
 from experiments.loads.counted import DEFAULTS, command, task_for
 from experiments.loads.order import Order
 from experiments.loads.sensitivity import draw_sensitivity, sensitivity, values_of
-from experiments.loads.store import Done
 from experiments.loads.variants import Variant, variant_of
+from experiments.suite.blocks import Block, blocks_of
+from experiments.suite.store import Done
 
 from .test_results import WISH, run
 
@@ -33,8 +34,12 @@ ANY = Managed("any", 1024, (1,))
 WIDE: Wish = replace(WISH, arms=arms_for(["critical", "oracle", *(variant.arm for variant in VARIANTS)]))
 
 
+def blocks(wish: Wish) -> tuple[Block[Cell], ...]:
+    return tuple(blocks_of(cells_of(wish).possible, wish.arms, wish.repetitions, wish.seed))
+
+
 def test_a_guest_is_told_its_block_in_one_short_word() -> None:
-    for block in blocks_of(WIDE, cells_of(WIDE).possible):
+    for block in blocks(WIDE):
         task = task_for(WIDE, block)
         assert len(task.word) < COMMAND_LINE_SIZE - 200
         assert not set(task.word) & set(" \"'\\")
@@ -44,8 +49,8 @@ def test_a_guest_is_told_its_block_in_one_short_word() -> None:
 
 
 def test_every_guest_has_a_task_of_its_own() -> None:
-    blocks = tuple(blocks_of(WISH, cells_of(WISH).possible))
-    assert len({task_for(WISH, block) for block in blocks}) == len(blocks)
+    every = blocks(WISH)
+    assert len({task_for(WISH, block) for block in every}) == len(every)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant.arm))
@@ -74,10 +79,17 @@ def test_a_constant_that_the_daemon_would_refuse_is_refused_before_the_first_run
 
 
 def test_the_daemon_is_told_the_constant_of_its_arm_alone() -> None:
-    block = next(blocks_of(WIDE, cells_of(WIDE).possible))
+    block = blocks(WIDE)[0]
     settings = plan_of(WIDE, block).settings
     assert set(settings) == {"oracle", *(variant.arm for variant in VARIANTS)}
     assert "weight_ratio = 3\n" in settings["critical:weight_ratio=3"]
+
+
+def test_an_arm_with_the_guard_is_the_same_policy_under_it() -> None:
+    guarded = replace(WIDE, arms=(*WIDE.arms, "dasec+guard"))
+    block = blocks(guarded)[0]
+    told = tomllib.loads(plan_of(guarded, block).settings["dasec+guard"])
+    assert (told["policy"], told["guard"]["enabled"]) == ("dasec", True)
 
 
 def summaries() -> tuple[Summary, ...]:
@@ -92,7 +104,7 @@ def summaries() -> tuple[Summary, ...]:
                 for arm in block.arms
             ),
         )
-        for block in blocks_of(WIDE, cells)
+        for block in blocks(WIDE)
     ]
     return tuple(one for cell in cells if (one := summarise(cell, done, WIDE.arms)))
 

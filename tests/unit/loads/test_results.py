@@ -15,11 +15,13 @@ from dasec.demo.results import RunResult, TenantResult
 from dasec.exits import Refusal
 from dasec.load import Latencies, latencies
 from experiments.loads.analysis import Summary, summarise
-from experiments.loads.cells import Cell, Wish, blocks_of, cells_of, plan_of
+from experiments.loads.cells import Cell, Wish, cells_of, plan_of
 from experiments.loads.plots import draw
 from experiments.loads.report import report
+from experiments.loads.runner import EXPERIMENT
 from experiments.loads.settling import course, courses
-from experiments.loads.store import RUNS, Asked, Done, Store
+from experiments.suite.blocks import blocks_of
+from experiments.suite.store import RUNS, Asked, Done, Store
 
 WISH = Wish(
     loads=("background", "latency-vm"),
@@ -37,7 +39,7 @@ WISH = Wish(
     records=False,
 )
 CELLS = cells_of(WISH).possible
-BLOCKS = tuple(blocks_of(WISH, CELLS))
+BLOCKS = tuple(blocks_of(CELLS, WISH.arms, WISH.repetitions, WISH.seed))
 HOST: dict[str, object] = {"kernel": "6.x"}
 
 
@@ -143,7 +145,7 @@ def test_the_report_has_every_cell_and_policy_and_its_pictures(tmp_path: Path) -
 def test_blocks_have_every_arm_once_and_repetitions_other_orders() -> None:
     assert len(BLOCKS) == len(CELLS) * WISH.repetitions == len({block.key for block in BLOCKS})
     assert {tuple(sorted(block.arms)) for block in BLOCKS} == {tuple(sorted(WISH.arms))}
-    assert tuple(blocks_of(WISH, CELLS)) == BLOCKS
+    assert tuple(blocks_of(CELLS, WISH.arms, WISH.repetitions, WISH.seed)) == BLOCKS
     assert len({block.arms for block in BLOCKS}) > 5
     assert {block.repetition for block in BLOCKS[: len(CELLS)]} == {0}
 
@@ -158,7 +160,7 @@ def test_arrivals_depend_on_seed_and_cell_and_the_oracle_is_told_names() -> None
 
 
 def test_finished_blocks_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> None:
-    store = Store(tmp_path / "new")
+    store = Store(tmp_path / "new", Wish, EXPERIMENT)
     assert (store.asked(), store.done()) == (None, ())
     store.begin(Asked(WISH, HOST))
     assert store.asked() == Asked(WISH, HOST)
@@ -176,7 +178,7 @@ def test_finished_blocks_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: P
 def test_a_folder_that_is_damaged_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "asked.json").write_text("{}")
     with pytest.raises(Refusal, match=r"asked\.json: cannot be read: name another folder"):
-        Store(tmp_path).asked()
+        Store(tmp_path, Wish, EXPERIMENT).asked()
 
 
 def record_of(folder: Path, bursts_ns: Sequence[int], weights: Sequence[tuple[int, int]]) -> Path:
@@ -199,6 +201,14 @@ def test_settling_counts_periods_from_the_first_background_to_half_of_the_way(tm
     assert found.ratios == pytest.approx([1, 1, 3.75, 7, 7])
     assert found.settled == 2
     assert courses(tmp_path, ["critical", "oracle"], ("main",)) == (found,)
+
+
+def test_a_look_of_several_periods_counts_as_so_many(tmp_path: Path) -> None:
+    even, end = (1024, 1024), (1792, 256)
+    record = record_of(tmp_path, [0, 10**7, 0], [even, even, end])
+    lines = [json.loads(line) | {"length_ns": 5 * 80_000_000} for line in record.read_text().splitlines()]
+    record.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert course(record, "critical", ("main",)).settled == 5
 
 
 def test_who_never_prefers_anybody_never_settles(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
+from dasec.baselines import Untouched
+from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
 from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
 from dasec.hosts.host import RosterEntry
 from dasec.log import Announcer
@@ -28,6 +30,11 @@ class Hours:
     left: int
     late: int = 0
     behaviour: list[tuple[VcpuId, Stretch]] = field(default_factory=list)
+    hangups: Sequence[int] = ()
+    """Before which waits are over (counted from the end) somebody asks for a reload."""
+
+    def reload_due(self) -> bool:
+        return self.left in self.hangups
 
     def wait(self, periods: int) -> bool:
         self.left -= 1
@@ -92,6 +99,19 @@ class Drowsy:
         return Decision(rest=3)
 
 
+@dataclass(frozen=True)
+class Patient:
+    """A policy whose decisions can wait."""
+
+    name: str = "patient"
+
+    def initial_state(self) -> PolicyState:
+        return PolicyState()
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        return Decision(can_wait=True)
+
+
 class Scene:
     """Four vCPUs of two workloads, the first one hungry."""
 
@@ -103,14 +123,21 @@ class Scene:
         self.listener = Listener()
         self.keeper_lives = True
 
-    def run(self, policy: Policy | None = None) -> None:
+    def run(
+        self,
+        policy: Policy | None = None,
+        budget: Budget = UNBOUNDED,
+        reload: Callable[[], Policy] = Untouched,
+    ) -> None:
         parts = Parts(
             lambda: self.roster,
             self.host,
             policy or Dasec(),
+            reload,
             lambda: self.keeper_lives,
             (self.listener,),
             Announcer(),
+            budget,
         )
         control(parts, self.hours)
 
@@ -141,11 +168,60 @@ def test_a_period_is_as_long_as_the_time_that_passed() -> None:
     assert {entry.period.length_ns for entry, _ in scene.listener.heard} == {PERIOD_NS}
 
 
+def test_where_a_budget_is_spent_the_next_look_is_later_and_the_entry_says_so() -> None:
+    scene = Scene(4)
+    scene.run(Patient(), Budget(1e-4, PERIOD_NS))
+    entries = [entry for entry, _ in scene.listener.heard]
+    longest = LONGEST_NS // PERIOD_NS
+    assert [entry.period.length_ns // PERIOD_NS for entry in entries] == [1, longest, longest, longest]
+    assert all(entry.outlay.rest == longest and entry.outlay.cpu_ns > 0 for entry in entries)
+
+
 def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:
     scene = Scene(4)
     scene.run(Drowsy())
     lengths = [entry.period.length_ns // PERIOD_NS for entry, _ in scene.listener.heard]
     assert lengths == [1, 3, 3, 3]
+
+
+def test_a_reload_that_keeps_the_policy_loses_no_period_and_no_state() -> None:
+    scene, policy = Scene(6), Dasec()
+    scene.hours.hangups = (4, 3)
+    scene.run(policy, reload=lambda: policy)
+    entries = [entry for entry, _ in scene.listener.heard]
+    assert [entry.period.length_ns for entry in entries] == [PERIOD_NS] * 6
+    assert [before for _, before in scene.listener.heard][1:] == [
+        entry.decision.state for entry in entries[:-1]
+    ]
+
+
+def test_another_policy_begins_in_the_same_period_with_every_knob_as_at_first() -> None:
+    scene = Scene(6)
+    scene.hours.hangups = (2,)
+    scene.run(Dasec(), reload=Untouched)
+    entries = [entry for entry, _ in scene.listener.heard]
+    assert [entry.period.length_ns for entry in entries] == [PERIOD_NS] * 6
+    assert [bool(entry.results) for entry in entries[3:]] == [False] * 3
+    first = {vcpu: knobs[:2] for vcpu, knobs in entries[0].period.knobs.items()}
+    assert {vcpu: knobs[:2] for vcpu, knobs in entries[2].period.knobs.items()} != first
+    assert {vcpu: knobs[:2] for vcpu, knobs in entries[3].period.knobs.items()} == first
+
+
+def test_workloads_that_come_and_go_by_a_reload_are_managed_and_put_back_in_that_period() -> None:
+    scene, policy = Scene(6), Dasec()
+    newcomer = scene.host.spawn(5, 5)
+    scene.hours.hangups = (2,)
+
+    def reload() -> Policy:
+        scene.roster = [scene.roster[1], RosterEntry("c", 1024, ((5, 5),))]
+        return policy
+
+    scene.run(policy, reload=reload)
+    named = [[each.name for each in entry.period.workloads] for entry, _ in scene.listener.heard]
+    assert named == [["a", "b"]] * 3 + [["b", "c"]] * 3
+    assert newcomer in scene.listener.heard[-1][0].period.knobs
+    gone = scene.listener.heard[2][0].period.workloads[0].vcpus
+    assert all(scene.host.knobs_of(vcpu.id)[:2] == (1024, DEFAULT_SLICE_NS) for vcpu in gone)
 
 
 def test_a_host_that_cannot_observe_costs_a_period_and_one_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -56,6 +56,25 @@ def test_a_stop_signal_ends_the_wait_at_once_and_not_before() -> None:
         assert time.monotonic_ns() - before_ns < 30_000_000_000
 
 
+def test_a_hangup_shortens_no_wait_and_is_told_once() -> None:
+    with Pace(50_000_000) as pace:
+        before_ns = time.monotonic_ns()
+        signal.raise_signal(signal.SIGHUP)
+        assert pace.wait()
+        assert time.monotonic_ns() - before_ns >= 49_000_000
+        assert pace.reload_due()
+        assert not pace.reload_due()
+        assert pace.wait()
+        assert not pace.reload_due()
+
+
+def test_a_stop_signal_after_a_hangup_still_stops() -> None:
+    with Pace(60_000_000_000) as pace:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGTERM)
+        assert not pace.wait()
+
+
 def test_the_signal_mask_is_as_before_afterwards() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     with Pace(PERIOD_NS):

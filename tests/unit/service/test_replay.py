@@ -79,7 +79,7 @@ def test_a_record_of_a_busy_host_replays_with_its_changes(recorded: Path) -> Non
 
 def test_every_file_of_a_rotated_record_replays_by_itself(tmp_path: Path) -> None:
     entries = busy_history(12)
-    record(tmp_path / "r", Dasec(SETTINGS), entries, max_bytes=4000)
+    record(tmp_path / "r", Dasec(SETTINGS), entries, max_bytes=6000)
     files = sorted(tmp_path.iterdir())
     assert len(files) > 2
     assert sum(replay(path).periods for path in files) == len(entries)

@@ -18,7 +18,8 @@ from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import IDLE, VcpuId
 from dasec.period import between
 from dasec.safety.dryrun import NoJournal
-from dasec.service import Order, discovery, selector, serve
+from dasec.service import Order, serve
+from dasec.workloads.configured import discovery, selector
 from dasec.workloads.discovered import Discovered, Together
 from dasec.workloads.static import StaticWorkloads
 
@@ -37,7 +38,7 @@ def dry_order(folder: Path, periods: int) -> Order:
     config = check(
         {"period_ms": 10, "workload": [{"name": "a", "pids": [os.getpid()], "share": 1024}]}, "test"
     )
-    return Order(config, True, periods, folder / "r", folder / "state")
+    return Order(folder / "dasec.toml", config, True, periods, folder / "r", folder / "state")
 
 
 def run_dry(

@@ -98,6 +98,24 @@ def test_the_text_for_people_has_a_line_for_each_workload(tmp_path: Path) -> Non
     assert "policy dasec on fake, process" in text
 
 
+@pytest.mark.parametrize(
+    ("can_wait", "said"),
+    [(True, "a look every 500 ms (budget 1 % of a core)"), (False, "(without a budget: this policy must")],
+)
+def test_it_says_how_often_it_looks_and_whether_a_budget_bounds_that(
+    tmp_path: Path, *, can_wait: bool, said: str
+) -> None:
+    clock = Clock()
+    told(
+        tmp_path,
+        clock,
+        [one._replace(decision=replace(one.decision, can_wait=can_wait)) for one in busy_history(2)],
+    )
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert said in render(status)
+
+
 def test_a_directory_that_is_full_or_gone_is_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

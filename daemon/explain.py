@@ -1,0 +1,223 @@
+"""`dasec explain WORKLOAD`: why each of its knobs is what it is, from the end of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from . import cpulist
+from .exits import ExitStatus, Refusal
+from .grounds import IN_FORCE, Ground, Grounds
+from .model import Knob, Knobs, KnobValue, Outcome, Vcpu
+from .recordtail import RecordTail, Seen, Unreadable
+from .ruletext import meaning, milliseconds, numbers
+
+if TYPE_CHECKING:
+    from .status import Status
+
+NONE_OURS = Knobs(None, None, None)
+NOT_OURS = "not ours: this host has no such knob for it, it was left to somebody else, or it is not wanted"
+AS_FOUND = "as found: nothing was written"
+
+
+class Written(TypedDict):
+    """One write of a knob. `inputs` are what its rule saw; `seconds_ago` is before the record's end."""
+
+    rule: str
+    inputs: list[tuple[str, int]]
+    prior: int | str
+    new: int | str
+    outcome: str
+    detail: str
+    period: int
+    seconds_ago: float
+
+
+class KnobStory(TypedDict):
+    """One knob: its present value (null: not ours), who wrote it, and what failed since."""
+
+    knob: str
+    value: int | str | None
+    written: Written | None
+    failed: Written | None
+
+
+class VcpuStory(TypedDict):
+    """One vCPU and its knobs."""
+
+    vcpu: str
+    tid: int
+    knobs: list[KnobStory]
+
+
+class Story(TypedDict):
+    """What `dasec explain --json` prints. A weight is a number, a latency ns, an affinity a list of CPUs."""
+
+    workload: str
+    share: int
+    record: str
+    period: int
+    guard: str
+    vcpus: list[VcpuStory]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The record's end: the last period, and why each knob is as it is."""
+
+    seen: Seen
+    grounds: Grounds
+
+
+def record_of(directory: Path, now_ns: int) -> tuple[Path, Status]:
+    """The running daemon's record, and what it says of itself. Raises Refusal."""
+    from .status import Absent, read
+
+    status = read(directory, now_ns)
+    if isinstance(status, Absent):
+        raise Refusal(ExitStatus.FAILED, f"{status.why}, or name a record with --record FILE")
+    if status["record"] is None:
+        raise Refusal(
+            ExitStatus.FAILED, "the daemon keeps no record: start it with `dasec run --record FILE`"
+        )
+    return Path(status["record"]), status
+
+
+def end_of(path: Path) -> End:
+    """The end of a record. Raises Refusal."""
+    grounds, last = Grounds(), None
+    try:
+        for last in RecordTail(path).read():
+            grounds.read(last.line, last.layout)
+    except Unreadable as error:
+        raise Refusal(ExitStatus.USAGE, str(error)) from error
+    if last is None:
+        raise Refusal(ExitStatus.FAILED, f"{path}: holds no period yet: try again in a second")
+    return End(last, grounds)
+
+
+def explain(path: Path, name: str, status: Status | None) -> Story:
+    """Why the knobs of a workload are what they are. Raises Refusal."""
+    end = end_of(path)
+    workloads = {workload.name: workload for workload in end.seen.period.workloads}
+    if name not in workloads:
+        from .complaints import nearest
+
+        known = nearest(name, workloads) if workloads else "there is none at present"
+        raise Refusal(
+            ExitStatus.FAILED, f"no workload {name!r} in the last period of the record {path}: {known}"
+        )
+    workload = workloads[name]
+    said = {one["name"]: one["guard"] for one in status["workloads"]} if status else {}
+    return Story(
+        workload=name,
+        share=workload.share,
+        record=str(path),
+        period=end.seen.period.index,
+        guard=said.get(name, ""),
+        vcpus=[_vcpu(vcpu, end) for vcpu in workload.vcpus],
+    )
+
+
+def _vcpu(vcpu: Vcpu, end: End) -> VcpuStory:
+    present = end.seen.period.knobs.get(vcpu.id, NONE_OURS)
+    return VcpuStory(
+        vcpu=vcpu.name, tid=vcpu.id.tid, knobs=[_knob(vcpu, knob, present, end) for knob in Knob]
+    )
+
+
+def _knob(vcpu: Vcpu, knob: Knob, present: Knobs, end: End) -> KnobStory:
+    in_force, failed = end.grounds.of(vcpu.id, knob)
+    value = present[tuple(Knob).index(knob)]
+    if in_force and in_force.period == end.seen.period.index and in_force.result.outcome is Outcome.APPLIED:
+        value = in_force.result.change.new  # the line's knobs are those before its own writes
+    return KnobStory(
+        knob=knob.value,
+        value=None if value is None else plain(value),
+        written=_written(in_force, end),
+        failed=_written(failed, end),
+    )
+
+
+def _written(ground: Ground | None, end: End) -> Written | None:
+    if ground is None:
+        return None
+    change, outcome, detail = ground.result
+    return Written(
+        rule=change.rule,
+        inputs=[(name, value) for name, value in ground.inputs],
+        prior=plain(change.prior),
+        new=plain(change.new),
+        outcome=outcome.value,
+        detail=detail,
+        period=ground.period,
+        seconds_ago=round((end.seen.line["clock_ns"] - ground.clock_ns) / 1e9, 3),
+    )
+
+
+def plain(value: KnobValue) -> int | str:
+    """A knob's value without sets: CPUs as the kernel's list."""
+    return value if isinstance(value, int) else cpulist.render(value)
+
+
+def render(story: Story) -> str:
+    """The story for a person."""
+    return "\n".join(_lines(story))
+
+
+def _lines(story: Story) -> Iterator[str]:
+    yield (
+        f"{story['workload']}: {len(story['vcpus'])} vCPUs, share {story['share']};"
+        f" period {story['period']} of {story['record']}"
+    )
+    if story["guard"]:
+        yield f"guard: {story['guard']}"
+    if not any(knob["written"] or knob["failed"] for vcpu in story["vcpus"] for knob in vcpu["knobs"]):
+        yield "nothing was written for it so far"
+    for vcpu in story["vcpus"]:
+        yield f"{vcpu['vcpu']} (thread {vcpu['tid']})"
+        for knob in vcpu["knobs"]:
+            first, *more = _knob_lines(knob)
+            yield f"  {knob['knob'].replace('_', ' '):<21}{first}"
+            yield from (f"{'':<23}{line}" for line in more)
+
+
+def _knob_lines(knob: KnobStory) -> Sequence[str]:
+    value, written, failed = knob["value"], knob["written"], knob["failed"]
+    lines = []
+    if value is None:
+        lines.append(NOT_OURS)
+    else:
+        lines.append(f"{shown(knob['knob'], value)}{'' if written else ', ' + AS_FOUND}")
+    if written:
+        lines += _why(knob["knob"], written)
+        if value is not None and written["outcome"] == Outcome.APPLIED and value != written["new"]:
+            lines.append(
+                f"we wrote {shown(knob['knob'], written['new'])}: somebody else has changed it since"
+            )
+    if failed:
+        lines += _why(knob["knob"], failed)
+    return lines
+
+
+def _why(knob: str, written: Written) -> Iterator[str]:
+    done = {
+        Outcome.APPLIED: "written",
+        Outcome.DRY_RUN: "dry run, would be written",
+    }.get(Outcome(written["outcome"]), written["outcome"])
+    detail = (
+        f" ({written['detail']})" if written["detail"] and Outcome(written["outcome"]) not in IN_FORCE else ""
+    )
+    change = f"{shown(knob, written['prior'])} -> {shown(knob, written['new'])}"
+    yield f"{done} {written['seconds_ago']:.1f} s ago{detail}: {change}: {meaning(written['rule'])}"
+    if written["inputs"]:
+        yield f"it saw {numbers(written['inputs'])}"
+
+
+def shown(knob: str, value: int | str) -> str:
+    """A knob's value with its unit."""
+    if knob == Knob.RESCHEDULING_LATENCY and isinstance(value, int):
+        return milliseconds(value)
+    return f"CPUs {value}" if knob == Knob.AFFINITY else str(value)

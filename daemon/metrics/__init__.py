@@ -1,0 +1,1 @@
+"""What the daemon sees and does as Prometheus metrics (docs/metrics.md)."""

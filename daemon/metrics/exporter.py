@@ -1,0 +1,128 @@
+"""The witness that counts every period and, every few seconds, renders the metrics when its work is done."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import wholefile
+from ..exits import ExitStatus, Refusal
+from ..log import Announcer
+from ..model import PolicyState
+from ..record import Entry
+from ..remarks import standings_in
+from ..status import Subject
+from .families import About, Now, render
+from .section import Outlets
+from .tally import Tally
+
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
+
+
+NOBODY = About("", "", "", False, 0, 0.0, 0.0)
+
+
+class Exporter:
+    """Counts in the loop and serves from a thread. Raises Refusal if it cannot have its address."""
+
+    def __init__(
+        self,
+        outlets: Outlets,
+        announcer: Announcer,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._outlets, self._announcer, self._clock = outlets, announcer, clock
+        self._about = NOBODY
+        self._tally = Tally()
+        self._due_ns = self._rendered_clock_ns = 0
+        self.text = b""
+        self._endpoint = None if outlets.port is None else self._listen(outlets.port)
+
+    def begin(self, subject: Subject) -> None:
+        """Who it is that counts: known only when the host is there."""
+        self._about = About(
+            version("dasec"),
+            subject.policy,
+            subject.capabilities.backend,
+            subject.dry_run,
+            subject.period_ms,
+            time.time(),
+            subject.budget_percent / 100,
+        )
+        self.text = render(self._about, self._tally, self._now(0, PolicyState())).encode()
+
+    def turn(self, policy: str, parameters: object) -> None:  # noqa: ARG002  # the interface of who turns
+        """Another policy decides from the next period on."""
+        self._about = replace(self._about, policy=policy)
+
+    def write(self, entry: Entry, before: PolicyState) -> None:  # noqa: ARG002  # the interface of witnesses
+        """Count one period, and render if it is time."""
+        self._tally.add(entry)
+        now_ns = self._clock()
+        if now_ns >= self._due_ns:
+            self._due_ns = now_ns + self._outlets.interval_s * 1_000_000_000
+            since_ns = (
+                entry.clock_ns - self._rendered_clock_ns
+                if self._rendered_clock_ns
+                else entry.period.length_ns
+            )
+            self._rendered_clock_ns = entry.clock_ns
+            self.text = render(self._about, self._tally, self._now(since_ns, entry.decision.state)).encode()
+            if self._outlets.textfile is not None:
+                self._put(self._outlets.textfile)
+
+    def close(self) -> None:
+        """The daemon ends: no endpoint, and no file that says otherwise."""
+        if self._endpoint is not None:
+            self._endpoint.close()
+        if self._outlets.textfile is not None:
+            with contextlib.suppress(OSError):
+                self._outlets.textfile.unlink(missing_ok=True)
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens, if it does."""
+        return None if self._endpoint is None else self._endpoint.port
+
+    def _listen(self, port: int) -> Endpoint:
+        from .endpoint import Endpoint
+
+        address = self._outlets.address
+        try:
+            return Endpoint(address, port, lambda: self.text)
+        except OSError as error:
+            where = f"metrics: {address} port {port}"
+            raise Refusal(
+                ExitStatus.HOST, f"{where}: {error.strerror}: give another address or port in [metrics]"
+            ) from error
+
+    def _now(self, since_ns: int, state: PolicyState) -> Now:
+        return Now(
+            cpu_s=time.process_time(),
+            resident_bytes=_resident_bytes(),
+            troubles=len(self._announcer.troubles),
+            since_ns=since_ns,
+            standings=standings_in(state),
+        )
+
+    def _put(self, path: Path) -> None:
+        try:
+            wholefile.replace(path, self.text)
+        except OSError as error:
+            self._announcer.state(
+                "textfile", f"metrics {path}: {error.strerror}: the textfile is not written"
+            )
+        else:
+            self._announcer.state("textfile", None, f"metrics {path}: written again")
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

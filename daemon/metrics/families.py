@@ -1,0 +1,195 @@
+"""The metrics themselves: names, meanings, and their samples from a tally."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..guard import Standing
+from ..model import Knob, Outcome
+from . import exposition
+from .exposition import Buckets, family, labels, one, seconds
+from .tally import STAGES, Tally, VcpuTotals
+
+RUN = "dasec_vcpu_run_queue_wait_seconds"
+STAGE = "dasec_stage_seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is not counted from periods."""
+
+    version: str
+    policy: str
+    backend: str
+    dry_run: bool
+    period_ms: int
+    started_s: float
+    budget_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The daemon at the time of rendering. `since_ns`: length of the time that ratios are of."""
+
+    cpu_s: float
+    resident_bytes: int
+    troubles: int
+    since_ns: int
+    standings: Sequence[Standing]
+
+
+def render(about: About, tally: Tally, now: Now) -> str:
+    """All metrics as one text; ratios start anew with it."""
+    return "".join([*_daemon(about, now), *_doings(tally), *_workloads(tally, now), *_vcpus(tally, now)])
+
+
+def _daemon(about: About, now: Now) -> Iterator[str]:
+    given = labels(
+        version=about.version,
+        policy=about.policy,
+        backend=about.backend,
+        dry_run="true" if about.dry_run else "false",
+    )
+    yield family("dasec_info", "gauge", "What runs; always 1.", [(given, 1)])
+    yield one("dasec_period_seconds", "gauge", "The length of a control period.", about.period_ms / 1000)
+    yield one("dasec_cpu_budget_ratio", "gauge", "What the daemon may take of one core.", about.budget_ratio)
+    yield one("dasec_troubles", "gauge", "Troubles that dasec status shows at present.", now.troubles)
+    yield one("dasec_cpu_seconds_total", "counter", "CPU time of the daemon.", now.cpu_s)
+    yield one("dasec_resident_memory_bytes", "gauge", "Memory of the daemon.", now.resident_bytes)
+    yield one("dasec_start_time_seconds", "gauge", "When the daemon started (Unix time).", about.started_s)
+
+
+def _doings(tally: Tally) -> Iterator[str]:
+    yield one("dasec_periods_total", "counter", "Periods decided.", tally.periods)
+    yield one("dasec_late_periods_total", "counter", "Periods skipped for being late.", tally.late_periods)
+    yield one(
+        "dasec_last_period_monotonic_seconds",
+        "gauge",
+        "CLOCK_MONOTONIC at the end of the last period counted here.",
+        seconds(tally.clock_ns),
+    )
+    yield one(
+        "dasec_violations_total",
+        "counter",
+        "Wishes of the policy that broke an invariant, and were not written.",
+        tally.violations,
+    )
+    yield exposition.counts("dasec_changes_total", "Knobs written, by rule.", "rule", tally.rules)
+    yield family(
+        "dasec_writes_total",
+        "counter",
+        "Writes by knob and outcome; rejected ones are errors.",
+        [
+            (labels(knob=knob.value, outcome=outcome.value), tally.writes[knob, outcome])
+            for knob in Knob
+            for outcome in Outcome
+        ],
+    )
+    yield exposition.head(STAGE, "histogram", "How long each stage of a period took.")
+    for name in STAGES:
+        buckets = Buckets(labels(stage=name))
+        yield buckets.lines(STAGE, tally.stages[name], tally.stage_ns[name])
+
+
+def _workloads(tally: Tally, now: Now) -> Iterator[str]:
+    off = {standing.workload for standing in now.standings if standing.is_neutral}
+    given = [(labels(workload=each.name), each) for each in tally.workloads]
+    yield family(
+        "dasec_workload_vcpus",
+        "gauge",
+        "vCPUs of a workload.",
+        [(who, len(each.vcpus)) for who, each in given],
+    )
+    yield family(
+        "dasec_workload_share", "gauge", "Share of a workload.", [(who, each.share) for who, each in given]
+    )
+    yield family(
+        "dasec_workload_policy_off",
+        "gauge",
+        "1 where the guard has found harm and keeps the policy off.",
+        [(who, int(each.name in off)) for who, each in given],
+    )
+
+
+def _vcpus(tally: Tally, now: Now) -> Iterator[str]:
+    vcpus = tally.vcpus
+    yield family(
+        "dasec_vcpu_run_seconds_total",
+        "counter",
+        "Time on a core.",
+        [(each.given, seconds(each.consumed_ns)) for each in vcpus],
+    )
+    if vcpus:
+        yield exposition.head(
+            RUN, "histogram", "Waits for a core: of the dispatches of a period, the mean. The sum is exact."
+        )
+        yield from [each.buckets.lines(RUN, each.waits, each.ready_ns) for each in vcpus]
+    yield family(
+        "dasec_vcpu_cpu_ready_ratio",
+        "gauge",
+        "CPU-Ready: part of the time since the rendering before this one that it was ready without a core.",
+        [(each.given, _ready_ratio(each, now.since_ns)) for each in vcpus],
+    )
+    yield family(
+        "dasec_vcpu_conflicts_total",
+        "counter",
+        "Times that a low-latency vCPU was preempted or not started in time.",
+        [(each.given, each.conflicts) for each in vcpus],
+    )
+    yield family(
+        "dasec_vcpu_chain_seconds_total",
+        "counter",
+        "Time running or ready in chains that siblings wait for, where the host counts it.",
+        [(each.given, seconds(each.chain_ns)) for each in vcpus if each.chain_ns is not None],
+    )
+    yield from _knobs(tally, vcpus)
+    yield from _as_libvirt(vcpus)
+
+
+def _ready_ratio(totals: VcpuTotals, since_ns: int) -> float:
+    grown_ns, totals.rendered_ready_ns = totals.ready_ns - totals.rendered_ready_ns, totals.ready_ns
+    return round(grown_ns / since_ns, 5) if since_ns else 0.0
+
+
+def _knobs(tally: Tally, vcpus: Sequence[VcpuTotals]) -> Iterator[str]:
+    held = [(each.given, knobs) for each, knobs in zip(vcpus, tally.knobs, strict=True) if knobs]
+    yield family(
+        "dasec_vcpu_weight",
+        "gauge",
+        "Weight; 1024 is neutral.",
+        [(given, knobs.weight) for given, knobs in held if knobs.weight is not None],
+    )
+    yield family(
+        "dasec_vcpu_rescheduling_latency_seconds",
+        "gauge",
+        "Rescheduling latency.",
+        [
+            (given, seconds(knobs.rescheduling_latency_ns))
+            for given, knobs in held
+            if knobs.rescheduling_latency_ns is not None
+        ],
+    )
+    yield family(
+        "dasec_vcpu_affinity_cpus",
+        "gauge",
+        "On how many CPUs it may run.",
+        [(given, len(knobs.affinity)) for given, knobs in held if knobs.affinity is not None],
+    )
+
+
+def _as_libvirt(vcpus: Sequence[VcpuTotals]) -> Iterator[str]:
+    """The names and labels of prometheus-libvirt-exporter, for what means the same."""
+    domains = [(each.libvirt, each) for each in vcpus if each.libvirt is not None]
+    yield family(
+        "libvirt_domain_vcpu_time_seconds_total",
+        "counter",
+        "CPU time of a virtual machine's vCPU, counted from when we saw it first.",
+        [(given, seconds(each.consumed_ns)) for given, each in domains],
+    )
+    yield family(
+        "libvirt_domain_vcpu_delay_seconds_total",
+        "counter",
+        "Time that a virtual machine's vCPU waited in the run queue, counted from when we saw it first.",
+        [(given, seconds(each.ready_ns)) for given, each in domains],
+    )

@@ -1,0 +1,88 @@
+"""Blocks in instruction-counted guests of Debian's kernel (EEVDF), several at a time."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import click
+from pydantic import TypeAdapter
+
+from dasec.demo.results import RunResult
+from dasec.exits import ExitStatus, Refusal
+from tests.vm.built import HostCannotError
+from tests.vm.guest import debian_kernel, missing_tools
+from tests.vm.qemu import QemuMissingError, major_version
+
+from ..counted.batch import measure_all
+from ..counted.cpus import Cpus
+from ..counted.image import Inside, build_id
+from ..counted.machine import Machine, Run, Task, make_machine
+from .blocks import Block, Named
+from .store import Done, Store, WishT
+
+KERNEL = "linux-image-6.12-amd64"
+
+_Command = TypeVar("_Command", bound=Callable[..., None])
+_RUNS = TypeAdapter(tuple[RunResult, ...])
+
+_OPTIONS = (
+    click.option(
+        "--cores", type=click.IntRange(1, 8), default=2, help="For the services; one more measures."
+    ),
+    click.option(
+        "--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each."
+    ),
+    click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True),
+    click.option("--dry-run", is_flag=True, help="Say what would be run."),
+)
+
+
+def guesting(command: _Command) -> _Command:
+    """Gives a command the options of guests."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def machine_for(experiment: str, scratch: Path, inside: Inside, cores: int) -> Machine:
+    """Everything that the guests need. Refuses where the host has no way to get it."""
+    lacking = missing_tools()
+    if lacking:
+        raise Refusal(
+            ExitStatus.HOST, f"{experiment}: {', '.join(lacking)}: not found: `DASEC_CI=1 tools/setup`"
+        )
+    try:
+        return make_machine(scratch, lambda: debian_kernel(KERNEL).image, inside, Cpus(cores))
+    except (HostCannotError, QemuMissingError) as error:
+        raise Refusal(ExitStatus.HOST, f"{experiment}: {error}") from None
+
+
+def host_of(machine: Machine, inside: Inside) -> dict[str, object]:
+    """What measures: another daemon, load tool, kernel or emulator is another host."""
+    return {
+        "kernel": f"{machine.kernel.name.removeprefix('vmlinuz-')} in an instruction-counted guest",
+        "qemu_major": major_version(machine.qemu),
+        "mips_each": machine.cpus.mips_each,
+        "python": platform.python_version(),
+        "build": build_id(inside),
+    }
+
+
+def measure(
+    machine: Machine,
+    block_of: Mapping[Task, Block[Named]],
+    store: Store[WishT],
+    guests: int,
+    check: Callable[[Block[Named], Done], None],
+) -> None:
+    """All of these blocks, each kept when done and then checked. Refuses with what failed, at the end."""
+
+    def keep(task: Task, runs: list[Run]) -> None:
+        check(block_of[task], store.add(block_of[task], _RUNS.validate_python(runs)))
+
+    failures = measure_all(machine, tuple(block_of), guests, keep)
+    if failures:
+        raise Refusal(ExitStatus.FAILED, *(f"{store.experiment}: {line}" for line in failures))

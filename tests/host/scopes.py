@@ -1,0 +1,122 @@
+"""A domain's cgroups as systemd and libvirt make them together, around a process that looks like QEMU.
+
+machine.slice/machine-qemu\\x2d1\\x2dNAME.scope is systemd's and has the share. Since 7.1 libvirt makes a
+group `libvirt` in it, which has the quota (virCgroupGetNested()), and emulator and vcpuN below that.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dasec.linux import cgroupfs, procfs
+from tests.waiting import wait_for
+
+VCPUS = 2
+SLICE = "machine.slice"
+
+LIKE_QEMU = f"""
+import threading, time
+def vcpu(number):
+    with open(f"/proc/self/task/{{threading.get_native_id()}}/comm", "w") as file:
+        file.write(f"CPU {{number}}/KVM")
+    time.sleep(1000)
+for number in range({VCPUS}):
+    threading.Thread(target=vcpu, args=(number,), daemon=True).start()
+time.sleep(1000)
+"""
+
+
+class Scope:
+    """One such domain; it lives in the `with` of `machine_scope`."""
+
+    def __init__(self, folder: Path, *, nested: bool) -> None:
+        self.name = f"dasec-{os.getpid()}"
+        self.uuid = str(uuid.uuid4())
+        self.hierarchy = cgroupfs.find_hierarchy()
+        top = self.hierarchy.root.rstrip("/")
+        self.slice = f"{top}/{SLICE}"
+        escaped = self.name.replace("-", "\\x2d")
+        self.scope = f"{self.slice}/machine-qemu\\x2d1\\x2d{escaped}.scope"
+        self.around = f"{self.scope}/libvirt" if nested else self.scope
+        self.process = subprocess.Popen([sys.executable, "-S", "-c", LIKE_QEMU, "-uuid", self.uuid])
+        wait_for(lambda: len(self.vcpus()) == VCPUS)
+        self._handed_on: list[Path] = []
+        self._had_slice = self._directory(self.slice).is_dir()
+        self._build()
+        (folder / f"{self.name}.xml").write_text(self._status())
+
+    def vcpus(self) -> list[int]:
+        """The threads that are called as vCPUs are, in order."""
+        pid = self.process.pid
+        names = {tid: procfs.read_stat(pid, tid).comm for tid in procfs.thread_ids(pid)}
+        return sorted((tid for tid in names if names[tid].startswith("CPU ")), key=names.__getitem__)
+
+    def limit(self, cores: float) -> None:
+        """A quota, where libvirt puts it."""
+        quota = int(cores * 100_000)
+        if self.hierarchy.version == 2:
+            (self._directory(self.around) / "cpu.max").write_text(f"{quota} 100000")
+        else:
+            (self._directory(self.around) / "cpu.cfs_quota_us").write_text(str(quota))
+
+    def remove(self) -> None:
+        """Process and groups."""
+        self.process.kill()
+        self.process.wait()
+        scope = self._directory(self.scope)
+        groups = [*sorted(scope.glob("**/"), reverse=True), scope]
+        if not self._had_slice:
+            groups.append(self._directory(self.slice))
+        for group in dict.fromkeys(groups):
+            wait_for(lambda group=group: cgroupfs.remove_group(str(group)), every_s=0.01)  # type: ignore[misc]
+        for directory in reversed(self._handed_on):
+            if directory.is_dir():
+                cgroupfs.hand_on_cpu(f"{directory}/cgroup.subtree_control", on=False)
+
+    def _build(self) -> None:
+        pid = self.process.pid
+        for group in (self.slice, self.scope, self.around):
+            self._directory(group).mkdir(exist_ok=True)
+            if self.hierarchy.version == 2:
+                self._hand_on(self._directory(group).parent)
+        (self._directory(self.around) / "cgroup.procs").write_text(str(pid))
+        below = {"emulator": pid} | {f"vcpu{number}": tid for number, tid in enumerate(self.vcpus())}
+        for name in below:
+            cgroupfs.make_group(self.hierarchy, f"{self.around}/{name}")
+        if self.hierarchy.version == 2:
+            self._hand_on(self._directory(self.around))
+        for name, tid in below.items():
+            self.hierarchy.move(tid, f"{self.around}/{name}")
+
+    def _hand_on(self, directory: Path) -> None:
+        control = f"{directory}/cgroup.subtree_control"
+        if not cgroupfs.hands_on_cpu(control):
+            cgroupfs.hand_on_cpu(control, on=True)
+            self._handed_on.append(directory)
+
+    def _directory(self, group: str) -> Path:
+        return Path(self.hierarchy.directory(group))
+
+    def _status(self) -> str:
+        threads = "".join(f"<vcpu id='{number}' pid='{tid}'/>" for number, tid in enumerate(self.vcpus()))
+        return (
+            f"<domstatus state='running' pid='{self.process.pid}'><vcpus>{threads}</vcpus>"
+            f"<domain><name>{self.name}</name><uuid>{self.uuid}</uuid><vcpu>{VCPUS}</vcpu></domain>"
+            "</domstatus>"
+        )
+
+
+@contextmanager
+def machine_scope(folder: Path, *, nested: bool) -> Iterator[Scope]:
+    """A domain whose status file is in that folder."""
+    made = Scope(folder, nested=nested)
+    try:
+        yield made
+    finally:
+        made.remove()

@@ -1,0 +1,137 @@
+"""Alert rules and dashboard: Prometheus' own tool reads them, and the metrics that they name are ours."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from dasec.model import Change, Knob, Outcome, Result
+from tests.conftest import REPOSITORY, refuse
+
+from ..unit.service.periods import busy_history
+from ..unit.service.test_metrics import renamed, text_of
+
+RULES = REPOSITORY / "packaging/prometheus/dasec.rules.yml"
+DASHBOARD = REPOSITORY / "packaging/grafana/dasec.json"
+DOCS = REPOSITORY / "docs/metrics.md"
+NAME = re.compile(r"\b(?:dasec|libvirt_domain)_[a-z_]+")
+GRID_COLUMNS = 24
+
+
+def promtool(*arguments: str | Path, given: str | None = None) -> str:
+    """What promtool says; fails where it finds fault."""
+    if shutil.which("promtool") is None:
+        refuse("needs promtool (Debian's package prometheus)")
+    command = ["promtool", *map(str, arguments)]
+    done = subprocess.run(command, input=given, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def exposed() -> str:
+    """All families, each with a sample."""
+    (entry,) = renamed(busy_history(1), "CPU {}/KVM")
+    period = entry.period
+    vcpu = period.workloads[0].vcpus[0].id
+    chained = {who: used._replace(chain_ns=1) for who, used in period.usage.items()}
+    result = Result(Change(vcpu, Knob.WEIGHT, 1, 2, "tsa.raise"), Outcome.APPLIED)
+    return text_of([entry._replace(period=replace(period, usage=chained), results=(result,))])
+
+
+@pytest.fixture(scope="module")
+def names(exposed: str) -> set[str]:
+    """Every name that a query may use."""
+    return {sample.name for family in text_string_to_metric_families(exposed) for sample in family.samples}
+
+
+def alerts() -> list[str]:
+    return re.findall(r"- alert: (\w+)", RULES.read_text(encoding="utf-8"))
+
+
+def expressions() -> Iterator[str]:
+    for panel in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]:
+        for target in panel["targets"]:
+            yield target["expr"]
+
+
+def test_promtool_finds_no_fault_with_the_metrics(exposed: str) -> None:
+    promtool("check", "metrics", given=exposed)
+
+
+def test_promtool_loads_ten_alert_rules() -> None:
+    assert "SUCCESS: 10 rules found" in promtool("check", "rules", RULES)
+
+
+def test_every_alert_is_quiet_on_a_well_host_and_fires_where_it_should() -> None:
+    cases = RULES.with_suffix("").with_suffix(".rules.test.yml")
+    promtool("test", "rules", cases)
+    for alert in alerts():
+        assert len(re.findall(rf"alertname: {alert}\b", cases.read_text(encoding="utf-8"))) >= 2, alert
+
+
+def test_the_rules_name_only_metrics_that_exist(names: set[str]) -> None:
+    used = {
+        name
+        for line in RULES.read_text(encoding="utf-8").splitlines()
+        if line.strip().startswith("expr:")
+        for name in NAME.findall(line)
+    }
+    assert used - names == set()
+
+
+def test_the_docs_explain_every_alert_and_every_metric(names: set[str]) -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in names}
+    assert {each for each in (*alerts(), *families) if f"`{each}`" not in text} == set()
+
+
+def test_the_dashboard_names_only_metrics_that_exist(names: set[str]) -> None:
+    text = DASHBOARD.read_text(encoding="utf-8")
+    assert {name for name in NAME.findall(text) if not name.endswith("_")} - names == set()
+
+
+def test_promtool_reads_every_query_of_the_dashboard(tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel:{number}", "expr": expr.replace("$__rate_interval", "5m")}
+        for number, expr in enumerate(expressions())
+    ]
+    file = tmp_path / "dashboard.yml"
+    file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))  # JSON is YAML, too
+    assert f"SUCCESS: {len(rules)} rules found" in promtool("check", "rules", file)
+
+
+def test_the_dashboard_has_the_form_that_grafana_loads() -> None:
+    board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    assert (board["uid"], board["title"]) == ("dasec", "DASEC")
+    assert board["schemaVersion"] >= 36, "from then on a data source is an object"
+    assert "id" not in board, "an id belongs to one Grafana's database"
+    variables = {variable["name"] for variable in board["templating"]["list"]}
+    assert variables == {"datasource", "instance", "workload"}
+    panels = board["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    covered: set[tuple[int, int]] = set()
+    for panel in panels:
+        assert panel["type"] == "timeseries"
+        assert all(panel[key] for key in ("title", "description"))
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        assert [target["refId"] for target in panel["targets"]] == ["A", "B", "C"][: len(panel["targets"])]
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & covered
+        assert max(x for x, _ in cells) < GRID_COLUMNS
+        covered |= cells
+        for target in panel["targets"]:
+            assert set(re.findall(r"\$(\w+)", target["expr"])) <= {*variables, "__rate_interval"}

@@ -1,0 +1,61 @@
+"""What holds for `critical` also where its cost budget delays the looks (budget.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dasec.budget import LONGEST_NS
+from dasec.critical import Critical
+from dasec.model import IDLE
+from dasec.tsa import MAX_WEIGHT_SPAN
+
+from ..builders import MS, Group, Row, period
+from .test_critical import PERIOD_NS, lived, tricks
+
+LOOKS = 60
+LATE = LONGEST_NS // PERIOD_NS
+
+
+def stretched(row: Row) -> Row:
+    """The same for as long as no look comes."""
+    return replace(
+        row,
+        consumed_ms=row.consumed_ms * LATE,
+        ready_ms=row.ready_ms * LATE,
+        woken_by=[(waker, count * LATE) for waker, count in row.woken_by],
+        wakeups=None if row.wakeups is None else row.wakeups * LATE,
+        external=None if row.external is None else row.external * LATE,
+        chain_ms=None if row.chain_ms is None else row.chain_ms * LATE,
+    )
+
+
+@settings(max_examples=30)
+@given(script=tricks, every=st.sampled_from([1, 3]))
+def test_whoever_pretends_gains_what_one_late_look_gives_once_and_no_more_each_time(
+    script: list[list[Row]], every: int
+) -> None:
+    # as in test_critical.py, but for the length of what one look can gain: a look, no more than 1.6 s
+    policy = Critical()
+    history = [
+        period(
+            Group("a", list(map(stretched, script[at // every % len(script)]))),
+            index=at,
+            length_ms=LONGEST_NS / MS,
+        )
+        for at in range(LOOKS)
+    ]
+    gained = 0
+    for made, _ in lived(policy, history):
+        turns = [0]
+        for vcpu, used in made.usage.items():
+            if used is IDLE:
+                continue
+            weight = made.knobs[vcpu].weight
+            assert weight is not None
+            gained += (weight - 1024) * used.consumed_ns
+            turns.append(used.consumed_ns * 1024 // weight)
+        gained -= (MAX_WEIGHT_SPAN - 1) * 1024 * max(turns)
+    assert gained <= 4 * (6.7 / 2 * PERIOD_NS + 6 * LONGEST_NS) * 1024

@@ -1,0 +1,345 @@
+"""`dasec explain` says why each knob is what it is, however long ago it was written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dasec.exits import ExitStatus, Refusal
+from dasec.explain import end_of, explain, record_of, render
+from dasec.grounds import Grounds
+from dasec.hosts.fake import EXACT
+from dasec.log import Announcer
+from dasec.model import Change, Decision, Knob, Knobs, Outcome, Reason, Result, VcpuId
+from dasec.policy import POLICIES
+from dasec.record import Entry
+from dasec.recordfile import WHOLE_BYTES, WHOLE_PART, RecordFile
+from dasec.recordtail import WHOLE, RecordTail, Unreadable
+from dasec.replay import replay
+from dasec.ruletext import RULES
+from dasec.status import INTERVAL_NS, StatusFile, Subject
+
+from .command import REPOSITORY, dasec
+from .periods import STATE, busy_history, histories
+
+DECIDING = ("tsa", "rla", "rcr", "critical", "guard", "baselines")
+RULE = re.compile(rf'"((?:tsa|rla|rcr|guard|{"|".join(POLICIES)})\.[a-z]+)"')
+
+
+def recorded(
+    path: Path, entries: Sequence[Entry], max_bytes: int = 1 << 30, policy: str = "none"
+) -> list[Entry]:
+    file = RecordFile(path, policy, {}, Announcer(), max_bytes=max_bytes, files=3)
+    for entry in entries:
+        file.write(entry, STATE)
+    file.close()
+    return list(entries)
+
+
+def wrote(
+    entry: Entry, knob: Knob, new: int, rule: str, outcome: Outcome = Outcome.APPLIED, detail: str = ""
+) -> Entry:
+    """The same period, but the first vCPU of `hungry` got a new value of a knob at its end."""
+    vcpu = entry.period.workloads[0].vcpus[0].id
+    result = Result(Change(vcpu, knob, 1024, new, rule), outcome, detail)
+    reason = Reason(vcpu, knob, rule, (("consumed_ns", 80_000_000), ("cores", 2)))
+    return entry._replace(results=(result,), decision=Decision({}, (reason,), STATE))
+
+
+def holding(entry: Entry, weight: int | None) -> Entry:
+    """The same period, but the first vCPU of `hungry` has that weight in it."""
+    vcpu = entry.period.workloads[0].vcpus[0].id
+    knobs = {**entry.period.knobs, vcpu: entry.period.knobs[vcpu]._replace(weight=weight)}
+    return entry._replace(period=replace(entry.period, knobs=knobs))
+
+
+def test_a_knob_is_explained_by_its_last_write_and_what_the_rule_saw(tmp_path: Path) -> None:
+    first, *rest = busy_history(10)
+    recorded(
+        tmp_path / "r", [wrote(first, Knob.WEIGHT, 1126, "tsa.raise"), *(holding(e, 1126) for e in rest)]
+    )
+    weight, latency, affinity = explain(tmp_path / "r", "hungry", None)["vcpus"][0]["knobs"]
+    assert weight["value"] == 1126
+    assert weight["written"] == {
+        "rule": "tsa.raise",
+        "inputs": [("consumed_ns", 80_000_000), ("cores", 2)],
+        "prior": 1024,
+        "new": 1126,
+        "outcome": "applied",
+        "detail": "",
+        "period": 0,
+        "seconds_ago": 0.72,
+    }
+    assert (latency["value"], latency["written"]) == (4_000_000, None)
+    assert (affinity["value"], affinity["written"]) == ("0-1", None)
+
+
+def test_a_write_of_the_last_period_is_already_its_value(tmp_path: Path) -> None:
+    *before, last = busy_history(3)
+    recorded(tmp_path / "r", [*before, wrote(last, Knob.WEIGHT, 1126, "tsa.raise")])
+    assert explain(tmp_path / "r", "hungry", None)["vcpus"][0]["knobs"][0]["value"] == 1126
+
+
+def test_a_write_that_lies_many_whole_lines_and_files_back_is_still_known(tmp_path: Path) -> None:
+    first, *rest = busy_history(8000)
+    recorded(tmp_path / "r", [wrote(first, Knob.WEIGHT, 1126, "tsa.raise"), *rest], max_bytes=3 << 20)
+    assert (tmp_path / "r.1").exists()
+    written = explain(tmp_path / "r", "hungry", None)["vcpus"][0]["knobs"][0]["written"]
+    assert written is not None
+    assert (written["rule"], written["period"]) == ("tsa.raise", 0)
+
+
+def test_little_of_a_long_record_is_read_and_all_of_it_replays(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(8000))
+    size = (tmp_path / "r").stat().st_size
+    assert size > 3 * WHOLE_BYTES
+    read = sum(1 for _ in RecordTail(tmp_path / "r").read())
+    assert read / 8000 <= (WHOLE_BYTES + 10_000) / size
+    assert size // WHOLE_BYTES * 0.9 <= (tmp_path / "r").read_bytes().count(WHOLE) <= size // WHOLE_BYTES + 1
+
+
+def test_whole_lines_are_a_small_part_of_the_record_of_many_vcpus(tmp_path: Path) -> None:
+    (entry,) = busy_history(1)
+    first, _ = entry.period.workloads
+    vcpus = tuple(first.vcpus[0]._replace(id=VcpuId(1, tid, 1)) for tid in range(1, 1000))
+    many = replace(entry.period, workloads=(replace(first, vcpus=vcpus),), usage={}, knobs={}, core_of={})
+    changes = tuple(
+        Result(Change(vcpu.id, Knob.WEIGHT, 1024, 1126, "tsa.raise"), Outcome.APPLIED) for vcpu in vcpus
+    )
+    recorded(tmp_path / "r", [entry._replace(period=many, results=changes)] * 100)
+    lines = (tmp_path / "r").read_bytes().splitlines()
+    whole = sum(len(line) for line in lines if WHOLE in line)
+    assert whole <= sum(map(len, lines)) / WHOLE_PART * 1.5
+
+
+def test_a_record_with_whole_lines_in_it_replays(tmp_path: Path) -> None:
+    from pydantic_core import to_jsonable_python
+
+    from dasec.policy import Parameters
+
+    file = RecordFile(
+        tmp_path / "r", "none", to_jsonable_python(Parameters()), Announcer(), max_bytes=1 << 30, files=1
+    )
+    for entry in busy_history(4000):
+        file.write(entry, STATE)
+    file.close()
+    assert (tmp_path / "r").read_bytes().count(WHOLE) > 1
+    assert replay(tmp_path / "r").periods == 4000
+
+
+@given(histories())
+def test_the_end_of_any_record_gives_the_period_that_was_written(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[Entry]
+) -> None:
+    path = tmp_path_factory.mktemp("record") / "r"
+    recorded(path, entries)
+    end = end_of(path)
+    assert end.seen.period == entries[-1].period
+    expected = Grounds()
+    for entry in entries:
+        expected.note(entry)
+    for workload in entries[-1].period.workloads:
+        for vcpu in workload.vcpus:
+            for knob in Knob:
+                told = [g and g.result for g in end.grounds.of(vcpu.id, knob)]
+                assert told == [g and g.result for g in expected.of(vcpu.id, knob)]
+
+
+@given(st.integers(0, 40))
+def test_the_tail_follows_a_record_as_it_grows_and_turns_over(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("record") / "r"
+    file = RecordFile(path, "none", {}, Announcer(), max_bytes=8000, files=2)
+    tail = RecordTail(path)
+    entries = busy_history(41)
+    for entry in entries[: cut + 1]:
+        file.write(entry, STATE)
+    assert [seen.period for seen in tail.read()][-1] == entries[cut].period
+    for entry in entries[cut + 1 :]:
+        file.write(entry, STATE)
+        assert [seen.period for seen in tail.read()][-1] == entry.period
+    assert list(tail.read()) == []
+    file.close()
+
+
+def test_the_tail_waits_while_a_record_is_being_turned_over(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(3))
+    tail = RecordTail(tmp_path / "r")
+    assert sum(1 for _ in tail.read()) == 3
+    (tmp_path / "r").rename(tmp_path / "r.1")
+    assert list(tail.read()) == []
+    recorded(tmp_path / "r", busy_history(2))
+    assert sum(1 for _ in tail.read()) == 2
+
+
+def test_a_record_of_an_older_version_is_read_from_its_header(tmp_path: Path) -> None:
+    from dasec.record import Encoder
+
+    encoder, header = Encoder.begin("none", {}, STATE)
+    lines = [encoder.line(entry) for entry in busy_history(5)]
+    (tmp_path / "r").write_bytes(b"".join([header, *lines]))
+    assert sum(1 for _ in RecordTail(tmp_path / "r").read()) == 5
+
+
+def test_a_line_cut_short_is_left_out(tmp_path: Path) -> None:
+    entries = recorded(tmp_path / "r", busy_history(5))
+    content = (tmp_path / "r").read_bytes()
+    (tmp_path / "r").write_bytes(content[:-40])
+    assert end_of(tmp_path / "r").seen.period == entries[-2].period
+
+
+def test_a_changed_line_is_seen_by_its_checksum(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(5))
+    content = (tmp_path / "r").read_bytes()
+    at = content.rindex(b'"length_ns":8')
+    (tmp_path / "r").write_bytes(content[:at] + b'"length_ns":9' + content[at + 13 :])
+    with pytest.raises(Unreadable, match="a checksum is wrong"):
+        list(RecordTail(tmp_path / "r").read())
+
+
+def test_a_person_reads_value_time_rule_and_numbers(tmp_path: Path) -> None:
+    first, *rest = busy_history(10)
+    recorded(
+        tmp_path / "r", [wrote(first, Knob.WEIGHT, 1126, "tsa.raise"), *(holding(e, 1126) for e in rest)]
+    )
+    text = render(explain(tmp_path / "r", "hungry", None)).splitlines()
+    assert text[1:6] == [
+        "v100 (thread 100)",
+        "  weight               1126",
+        "                       written 0.7 s ago: 1024 -> 1126: it used up its slice and still wanted to"
+        " run, so its part of the workload grows (tsa.raise)",
+        "                       it saw consumed 80 ms, cores 2",
+        "  rescheduling latency 4 ms, as found: nothing was written",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (512, "we wrote 1126: somebody else has changed it since"),
+        (None, "not ours: this host has no such knob for it"),
+    ],
+)
+def test_a_knob_that_somebody_else_has_now_is_said_to_be_so(
+    tmp_path: Path, after: int | None, expected: str
+) -> None:
+    first, second = busy_history(2)
+    recorded(tmp_path / "r", [wrote(first, Knob.WEIGHT, 1126, "tsa.raise"), holding(second, after)])
+    assert expected in render(explain(tmp_path / "r", "hungry", None))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (Outcome.REJECTED, "rejected 0.1 s ago (no keeper yet)"),
+        (Outcome.DRY_RUN, "dry run, would be written 0.1 s ago"),
+    ],
+)
+def test_a_write_that_failed_or_was_a_dry_run_is_told_apart(
+    tmp_path: Path, outcome: Outcome, expected: str
+) -> None:
+    first, second = busy_history(2)
+    tried = wrote(first, Knob.WEIGHT, 1126, "tsa.raise", outcome, "no keeper yet")
+    recorded(tmp_path / "r", [tried, second])
+    assert expected in render(explain(tmp_path / "r", "hungry", None))
+
+
+def test_a_workload_of_which_nothing_was_written_is_said_so(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(2))
+    assert "nothing was written for it so far" in render(explain(tmp_path / "r", "calm", None))
+
+
+def test_an_unknown_workload_is_one_line_with_the_nearest_name(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(2))
+    answer = dasec("explain", "hungri", "--record", tmp_path / "r")
+    assert answer.status == ExitStatus.FAILED
+    assert answer.errors == [
+        f"dasec: no workload 'hungri' in the last period of the record {tmp_path / 'r'}:"
+        " did you mean `hungry`?"
+    ]
+
+
+def test_json_is_what_a_program_reads(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(2))
+    answer = dasec("explain", "calm", "--record", tmp_path / "r", "--json")
+    assert [vcpu["tid"] for vcpu in json.loads(answer.out)["vcpus"]] == [200, 201, 202, 203]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "No such file or directory: give a readable record"),
+        (b"root:x:0:0\n", "is not a DASEC record: give a file that `dasec run --record` wrote"),
+        (b"", "holds no period yet: try again in a second"),
+    ],
+)
+def test_a_file_that_tells_nothing_is_one_line(tmp_path: Path, content: bytes | None, expected: str) -> None:
+    if content is not None:
+        (tmp_path / "r").write_bytes(content)
+    with pytest.raises(Refusal, match=re.escape(f"{tmp_path / 'r'}: {expected}")):
+        end_of(tmp_path / "r")
+
+
+def test_without_a_daemon_or_without_its_record_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="or name a record with --record FILE"):
+        record_of(tmp_path, 0)
+    told_status(tmp_path, None)
+    with pytest.raises(Refusal, match="the daemon keeps no record: start it with"):
+        record_of(tmp_path, INTERVAL_NS)
+
+
+def test_the_running_daemons_record_is_found_by_its_status(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(2))
+    told_status(tmp_path, tmp_path / "r")
+    path, status = record_of(tmp_path, INTERVAL_NS)
+    assert explain(path, "calm", status)["guard"] == ""
+
+
+def told_status(folder: Path, record: Path | None) -> None:
+    now_ns = 0
+    file = StatusFile(folder, Subject("dasec", 80, False, EXACT, record=record), Announcer(), lambda: now_ns)
+    now_ns = INTERVAL_NS
+    file.write(busy_history(1)[0], STATE)
+
+
+def test_a_failed_write_is_forgotten_when_a_later_one_succeeds() -> None:
+    (entry,) = busy_history(1)
+    grounds = Grounds()
+    grounds.note(wrote(entry, Knob.WEIGHT, 1126, "tsa.raise", Outcome.REJECTED))
+    grounds.note(wrote(entry, Knob.WEIGHT, 1238, "tsa.raise"))
+    in_force, failed = grounds.of(entry.period.workloads[0].vcpus[0].id, Knob.WEIGHT)
+    assert (in_force and in_force.result.change.new, failed) == (1238, None)
+
+
+def test_threads_that_are_gone_take_no_room_in_the_record() -> None:
+    (entry,) = busy_history(1)
+    grounds = Grounds()
+    grounds.note(wrote(entry, Knob.WEIGHT, 1126, "tsa.raise"))
+    assert len(grounds.rows(entry.period)) == 1
+    assert grounds.rows(replace(entry.period, workloads=entry.period.workloads[1:])) == []
+
+
+def test_every_rule_has_a_meaning() -> None:
+    used = {
+        rule
+        for folder in DECIDING
+        for path in (REPOSITORY / "daemon" / folder).rglob("*.py")
+        for rule in RULE.findall(path.read_text(encoding="utf-8"))
+    }
+    assert used == set(RULES)
+
+
+def test_none_of_the_knobs_is_ours_where_the_host_says_so(tmp_path: Path) -> None:
+    (entry,) = busy_history(1)
+    none = {vcpu: Knobs(None, None, None) for vcpu in entry.period.knobs}
+    recorded(tmp_path / "r", [entry._replace(period=replace(entry.period, knobs=none))])
+    knobs = explain(tmp_path / "r", "calm", None)["vcpus"][0]["knobs"]
+    assert [knob["value"] for knob in knobs] == [None] * 3

@@ -1,0 +1,321 @@
+"""The metrics say what the periods said, in a form that Prometheus' own library reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import threading
+import tomllib
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from dasec.config import ConfigError, check
+from dasec.exits import Refusal
+from dasec.hosts.fake import EXACT
+from dasec.log import Announcer
+from dasec.metrics.exporter import Exporter
+from dasec.metrics.section import Outlets
+from dasec.model import Change, Knob, Outcome, Result, Usage
+from dasec.record import Entry
+from dasec.status import Subject
+
+from .periods import STATE, busy_history, histories
+
+LOOPBACK = "127.0.0.1"
+SUBJECT = Subject("dasec", 80, False, EXACT)
+
+
+class Clock:
+    """Each look is a second after the one before, so that every period is rendered."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def __call__(self) -> int:
+        self.now_ns += 1_000_000_000
+        return self.now_ns
+
+
+def exporter(port: int | None = None, textfile: Path | None = None, address: str = LOOPBACK) -> Exporter:
+    told = Exporter(Outlets(address, port, textfile, 1), Announcer(), Clock())
+    told.begin(SUBJECT)
+    return told
+
+
+def text_of(entries: Iterable[Entry]) -> str:
+    """What is rendered after these periods."""
+    told = exporter()
+    for entry in entries:
+        told.write(entry, STATE)
+    return told.text.decode()
+
+
+def samples(text: str) -> list[Sample]:
+    return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+
+def values(text: str, name: str, **wanted: str) -> dict[str, float]:
+    """The samples of that name by thread, or by their only label; those with these labels only."""
+    return {
+        sample.labels.get("tid") or "/".join(sample.labels.values()): sample.value
+        for sample in samples(text)
+        if sample.name == name and wanted.items() <= sample.labels.items()
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        return int(taken.getsockname()[1])
+
+
+def renamed(entries: Sequence[Entry], name: str) -> list[Entry]:
+    """The same periods, but every vCPU has a name like this and a number."""
+    workloads = tuple(
+        replace(
+            workload,
+            vcpus=tuple(vcpu._replace(name=name.format(n)) for n, vcpu in enumerate(workload.vcpus)),
+        )
+        for workload in entries[0].period.workloads
+    )
+    return [entry._replace(period=replace(entry.period, workloads=workloads)) for entry in entries]
+
+
+def test_times_and_conflicts_are_the_exact_sums_of_the_periods() -> None:
+    entries = busy_history(50)
+    run, ready, conflicts = Counter[str](), Counter[str](), Counter[str]()
+    for entry in entries:
+        for vcpu, used in entry.period.usage.items():
+            run[str(vcpu.tid)] += used.consumed_ns
+            ready[str(vcpu.tid)] += used.ready_ns
+            conflicts[str(vcpu.tid)] += used.conflicts
+    text = text_of(entries)
+    assert values(text, "dasec_vcpu_run_seconds_total") == pytest.approx(
+        {tid: run[tid] / 1e9 for tid in run}, rel=1e-9
+    )
+    assert values(text, "dasec_vcpu_run_queue_wait_seconds_sum") == pytest.approx(
+        {tid: ready[tid] / 1e9 for tid in ready}, rel=1e-9
+    )
+    assert values(text, "dasec_vcpu_conflicts_total") == conflicts
+
+
+def test_the_ready_ratio_is_of_the_time_since_the_rendering_before() -> None:
+    first, second = busy_history(2)
+    who = second.period.workloads[0].vcpus[0].id
+    used = Usage(1, 20_000_000, 3, second.period.usage[who].state, 0)
+    second = second._replace(period=replace(second.period, usage={**second.period.usage, who: used}))
+    text = text_of([first._replace(clock_ns=80_000_000), second._replace(clock_ns=160_000_000)])
+    assert values(text, "dasec_vcpu_cpu_ready_ratio")[str(who.tid)] == 0.25
+
+
+def test_waits_fall_into_buckets_by_the_mean_of_a_period() -> None:
+    (entry,) = busy_history(1)
+    vcpu = entry.period.workloads[0].vcpus[0].id
+    state = entry.period.usage[vcpu].state
+    waits = [Usage(0, 12_000_000, 3, state, 0), Usage(0, 50_000_000, 0, state, 0), Usage(0, 1, 1, state, 0)]
+    entries = [entry._replace(period=replace(entry.period, usage={vcpu: used})) for used in waits]
+    found = {
+        sample.labels["le"]: sample.value
+        for sample in samples(text_of(entries))
+        if sample.name == "dasec_vcpu_run_queue_wait_seconds_bucket" and sample.labels["tid"] == str(vcpu.tid)
+    }
+    assert (found["0.002"], found["0.004"], found["0.032"], found["0.08"], found["+Inf"]) == (0, 3, 3, 4, 4)
+
+
+@settings(max_examples=25)
+@given(histories())
+def test_whatever_is_seen_the_library_reads_it_and_histograms_hold_together(entries: list[Entry]) -> None:
+    text = text_of(entries)
+    seen = samples(text)
+    keys = [(sample.name, *sorted(sample.labels.items())) for sample in seen]
+    assert len(keys) == len(set(keys))
+    threads = sum(len(workload.vcpus) for workload in entries[-1].period.workloads)
+    assert sum(sample.name == "dasec_vcpu_run_seconds_total" for sample in seen) == threads
+    for sample in seen:
+        if sample.name.endswith("_seconds_count"):
+            base = sample.name.removesuffix("_count")
+            buckets = [
+                s.value
+                for s in seen
+                if s.name == f"{base}_bucket" and sample.labels.items() <= s.labels.items()
+            ]
+            assert buckets == sorted(buckets)
+            assert buckets[-1] == sample.value
+
+
+@settings(max_examples=25)
+@given(st.text(max_size=20))
+def test_any_name_of_a_thread_comes_through(name: str) -> None:
+    entries = renamed(busy_history(1), name.replace("{", "").replace("}", "") + "/{}")
+    told = {vcpu.name for workload in entries[0].period.workloads for vcpu in workload.vcpus}
+    found = samples(text_of(entries))
+    assert {s.labels["vcpu"] for s in found if s.name == "dasec_vcpu_run_seconds_total"} == told
+
+
+def test_virtual_machines_also_have_the_names_of_the_libvirt_exporter() -> None:
+    entries = renamed(busy_history(10), "CPU {}/KVM")
+    text = text_of(entries)
+    ours = values(text, "dasec_vcpu_run_queue_wait_seconds_sum", workload="hungry")
+    theirs = values(text, "libvirt_domain_vcpu_delay_seconds_total", domain="hungry")
+    assert list(theirs) == [f"hungry/{number}" for number in range(4)]
+    assert list(theirs.values()) == list(ours.values())
+    assert len(values(text, "libvirt_domain_vcpu_time_seconds_total")) == 8
+
+
+@pytest.mark.parametrize("name", ["worker {}", "CPU {}", "CPU /{}", "CPU x/KVM{}"])
+def test_other_threads_have_no_names_of_the_libvirt_exporter(name: str) -> None:
+    assert "libvirt_domain" not in text_of(renamed(busy_history(1), name))
+
+
+def test_writes_are_counted_by_rule_and_by_outcome() -> None:
+    (entry,) = busy_history(1)
+    vcpu = entry.period.workloads[0].vcpus[0].id
+    results = [
+        Result(Change(vcpu, Knob.WEIGHT, 1, 2, "tsa.raise"), outcome)
+        for outcome in (Outcome.APPLIED, Outcome.APPLIED, Outcome.REJECTED)
+    ]
+    text = text_of([entry._replace(results=tuple(results), violations=("a",), late_periods=3)])
+    assert values(text, "dasec_changes_total") == {"tsa.raise": 2}
+    assert values(text, "dasec_writes_total", knob="weight", outcome="rejected") == {"weight/rejected": 1}
+    assert values(text, "dasec_violations_total") == {"": 1}
+    assert values(text, "dasec_late_periods_total") == {"": 3}
+
+
+def test_a_vcpu_that_is_gone_is_no_more_and_one_that_stays_goes_on_counting() -> None:
+    first, second = busy_history(2)
+    less = second._replace(period=replace(second.period, workloads=second.period.workloads[:1]))
+    text = text_of([first, less])
+    run = values(text, "dasec_vcpu_run_seconds_total")
+    assert list(run) == ["100", "101", "102", "103"]
+    who = first.period.workloads[0].vcpus[0].id
+    both = first.period.usage[who].consumed_ns + second.period.usage[who].consumed_ns
+    assert run["100"] == pytest.approx(both / 1e9)
+
+
+def test_nothing_is_there_before_the_first_period_but_the_daemon_itself() -> None:
+    assert values(exporter().text.decode(), "dasec_periods_total") == {"": 0}
+
+
+def scraped(port: int, path: str = "/metrics") -> bytes:
+    with urllib.request.urlopen(f"http://{LOOPBACK}:{port}{path}", timeout=30) as answer:
+        return bytes(answer.read())
+
+
+@contextmanager
+def listening() -> Iterator[Exporter]:
+    told = exporter(free_port())
+    try:
+        yield told
+    finally:
+        told.close()
+
+
+def test_a_scrape_gets_the_text_that_was_rendered_last() -> None:
+    with listening() as told:
+        for entry in busy_history(3):
+            told.write(entry, STATE)
+            assert told.port is not None
+            assert scraped(told.port) == told.text
+
+
+def test_another_path_is_told_the_right_one() -> None:
+    with listening() as told:
+        assert told.port is not None
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            scraped(told.port, "/")
+        assert caught.value.code == 404
+        assert b"/metrics" in caught.value.read()
+
+
+def test_a_client_that_says_nothing_does_not_keep_the_daemon_from_ending() -> None:
+    with listening() as told, socket.create_connection((LOOPBACK, told.port or 0)):
+        pass
+
+
+def test_the_thread_that_serves_takes_no_signal() -> None:
+    with listening():
+        (thread,) = [one for one in threading.enumerate() if one.name == "metrics"]
+        lines = Path(f"/proc/self/task/{thread.native_id}/status").read_text().splitlines()
+        (blocked,) = [int(line.split()[1], 16) for line in lines if line.startswith("SigBlk")]
+        assert all(blocked >> (stopper - 1) & 1 for stopper in (signal.SIGTERM, signal.SIGINT))
+
+
+def test_an_address_that_is_taken_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            Refusal, match=f"metrics: 127.0.0.1 port {port}: Address already in use: give another"
+        ):
+            exporter(port)
+
+
+def test_the_textfile_is_replaced_whole_and_leaves_with_the_daemon(tmp_path: Path) -> None:
+    told = exporter(textfile=tmp_path / "dasec.prom")
+    mask = os.umask(0o077)
+    try:
+        told.write(busy_history(1)[0], STATE)
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "dasec.prom").read_bytes() == told.text
+    assert (tmp_path / "dasec.prom").stat().st_mode & 0o777 == 0o644, "node_exporter is another user"
+    told.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_textfile_that_cannot_be_written_is_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = exporter(textfile=tmp_path / "missing" / "dasec.prom")
+    for entry in busy_history(3):
+        told.write(entry, STATE)
+    assert caplog.messages == [
+        f"metrics {tmp_path}/missing/dasec.prom: No such file or directory: the textfile is not written"
+    ]
+
+
+ONE = '[[workload]]\nname = "a"\npids = [1]\n'
+
+
+def test_metrics_are_off_by_default_and_local_where_only_a_port_is_given() -> None:
+    assert check(tomllib.loads(ONE), "f").metrics.outlets() is None
+    told = check(tomllib.loads(f"[metrics]\nport = 9753\n{ONE}"), "f").metrics.outlets()
+    assert told == Outlets(LOOPBACK, 9753, None, 5)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("interval_s = 5", "f: metrics: goes nowhere: give a `port` or a `textfile`"),
+        (
+            'address = "localhost"\nport = 1',
+            "'localhost' does not appear to be an IPv4 or IPv6 address: give an IP",
+        ),
+        ("port = 0", "f: metrics.port: is 0, which is wrong"),
+        ('textfile = "dasec.prom"', "'dasec.prom' is not an absolute path that ends in .prom"),
+        ('textfile = "/x/dasec.txt"', "'/x/dasec.txt' is not an absolute path that ends in .prom"),
+        ("ports = 1", "f: metrics.ports: unknown key: did you mean `port`?"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(line: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        check(tomllib.loads(f"[metrics]\n{line}\n{ONE}"), "f")
+
+
+def test_the_budget_is_a_metric() -> None:
+    found = values(text_of(busy_history(1)), "dasec_cpu_budget_ratio")
+    assert found == {"": SUBJECT.budget_percent / 100}

@@ -1,0 +1,138 @@
+"""A reloaded configuration takes the place of the old one whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from dasec.config import load
+from dasec.log import Announcer
+from dasec.model import Level
+from dasec.policy import Parameters
+from dasec.regime import Regime, refusals
+
+ME = f"pids = [{os.getpid()}]"
+
+
+@dataclass
+class Told:
+    """Keeps what it hears."""
+
+    heard: list[str] = field(default_factory=list)
+    answers: list[list[str]] = field(default_factory=list)
+
+    def turn(self, policy: str, parameters: Parameters) -> None:
+        self.heard.append(policy)
+
+    def reloading(self) -> None:
+        self.heard.append("reloading")
+
+    def answer(self, refused: Sequence[str]) -> None:
+        self.answers.append(list(refused))
+
+
+class Scene:
+    """A configuration file in force, and somebody who is told."""
+
+    def __init__(self, folder: Path, text: str) -> None:
+        self.file = folder / "dasec.toml"
+        self.told = Told()
+        self.write(text)
+        self.regime = Regime(self.file, load(self.file), Level.FULL, Announcer())
+        self.regime.turning = self.regime.asked = (self.told,)
+
+    def write(self, text: str, *names: str) -> None:
+        tables = [f'[[workload]]\nname = "{name}"\n{ME}\n' for name in names or ("a",)]
+        self.file.write_text("\n".join([text, *tables]))
+
+    def names(self) -> list[str]:
+        return [entry.name for entry in self.regime.roster()]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path, 'policy = "critical"')
+
+
+def test_workloads_are_others_from_the_next_look_on_and_the_policy_stays(scene: Scene) -> None:
+    policy = scene.regime.policy
+    assert scene.names() == ["a"]
+    scene.write('policy = "critical"', "b", "c")
+    assert scene.regime.reload() is policy
+    assert scene.names() == ["b", "c"]
+    assert scene.told.answers == [[]]
+
+
+def test_the_same_file_again_changes_nothing(scene: Scene) -> None:
+    policy, roster = scene.regime.policy, scene.regime.roster()
+    assert scene.regime.reload() is policy
+    assert scene.regime.roster() is roster
+    assert scene.told.heard == ["reloading"]
+
+
+def test_another_policy_or_another_setting_of_it_is_a_new_one_and_is_told(scene: Scene) -> None:
+    first = scene.regime.policy
+    scene.write('policy = "none"')
+    none = scene.regime.reload()
+    assert (first.name, none.name, scene.told.heard) == ("critical", "none", ["reloading", "none"])
+    scene.write('policy = "critical"\n[critical]\nweight_ratio = 3')
+    assert scene.regime.reload() not in (first, none)
+
+
+def test_a_setting_of_a_policy_that_does_not_decide_leaves_the_one_that_does(scene: Scene) -> None:
+    policy = scene.regime.policy
+    scene.write('policy = "critical"\n[rla]\nstep_percent = 20')
+    assert scene.regime.reload() is policy
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("policy = 'x'\nperod_ms = 1", 2),
+        ("= 3", 1),
+        ("period_ms = 100\n[host]\ncpus = '0'\nown_cgroups = true\n[record]\nfiles = 9", 4),
+    ],
+)
+def test_a_file_that_is_refused_leaves_everything_as_it_was_and_says_all_reasons(
+    scene: Scene, text: str, count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = scene.regime.policy
+    scene.write(text, "b")
+    assert scene.regime.reload() is policy
+    assert scene.names() == ["a"]
+    assert len(scene.told.answers[0]) == count
+    assert [line for line in caplog.messages if line.startswith("not reloaded: ")] == [
+        f"not reloaded: {reason}" for reason in scene.told.answers[0]
+    ]
+
+
+def test_a_file_that_is_gone_is_one_reason_and_mending_it_is_enough(scene: Scene) -> None:
+    scene.file.unlink()
+    scene.regime.reload()
+    scene.write('policy = "none"')
+    scene.regime.reload()
+    assert [len(answer) for answer in scene.told.answers] == [1, 0]
+
+
+def test_what_a_host_does_not_count_is_not_switched_on_by_a_reload(scene: Scene) -> None:
+    now = load(scene.file)
+    scene.write('policy = "dasec"')
+    paper = load(scene.file)
+    assert list(refusals(now, paper, Level.FULL)) == []
+    assert list(refusals(paper, now, Level.EDGES)) == [
+        "policy: critical wants to know who wakes whom, which this daemon does not count, begun with another"
+        " policy: restart the daemon, or put it back"
+    ]
+
+
+def test_a_fixed_setting_is_named_with_both_values(scene: Scene) -> None:
+    now = load(scene.file)
+    scene.write("[host]\ncpus = '0-1'")
+    assert list(refusals(now, load(scene.file), Level.FULL)) == [
+        'host.cpus: cannot change from its default to "0-1" while the daemon runs:'
+        " restart the daemon, or put it back"
+    ]
