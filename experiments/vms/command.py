@@ -24,12 +24,14 @@ from tests.host.libvirtd import missing_tools
 from tests.vm.built import HostCannotError, guest_image
 
 from ..loads.analysis import summarise
-from ..loads.cells import Block, Cell, Wish
-from ..loads.store import Asked, Store
+from ..loads.cells import Cell, Wish
+from ..suite.blocks import Block
+from ..suite.store import Asked, Store
 from .fleet import Fleet
 from .measure import INSIDE, OUTSIDE, Load, measure, seen_from
 from .report import publish
 
+EXPERIMENT = "vms"
 LEAD_S = 0.5
 """For the clients to fill memcached."""
 
@@ -47,7 +49,7 @@ LEAD_S = 0.5
 @click.option("--report", "report_only", is_flag=True, help="Only the report of what --out holds.")
 def command(out: Path, report_only: bool, rate: float, bursts: float, **options: object) -> None:  # noqa: FBT001
     """Consolidated VMs under policies beside the plain host; a report in the --out folder, a new one."""
-    store = Store(out)
+    store = Store(out, Wish, EXPERIMENT)
     known = store.asked()
     if report_only:
         if known is None:
@@ -107,7 +109,7 @@ def _cells(wish: Wish) -> Iterator[Cell]:
             yield Cell(where, ratio, 0.0, "vm", Scenario(wish.cores, tenants))
 
 
-def _run(known: Asked, store: Store, rate: float, bursts: float) -> None:
+def _run(known: Asked[Wish], store: Store[Wish], rate: float, bursts: float) -> None:
     needs.check_root()
     needs.check_libraries()
     if missing := missing_tools():
@@ -135,7 +137,7 @@ def _run(known: Asked, store: Store, rate: float, bursts: float) -> None:
         click.echo(f"warning: host not as before: {line}")
 
 
-def _measure(wish: Wish, store: Store, fleet: Fleet, folder: Path, rates: tuple[float, float]) -> None:
+def _measure(wish: Wish, store: Store[Wish], fleet: Fleet, folder: Path, rates: tuple[float, float]) -> None:
     """Ratio after ratio, because guests take long to boot; the arms of a repetition follow each other."""
     shuffler = random.Random(wish.seed)
     calibration = None

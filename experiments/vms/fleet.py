@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from dasec.load import figure
+from tests.host.domains import pid_of
 from tests.host.guests import VCPUS, Guest, guest
 from tests.host.libvirtd import Libvirtd
 from tests.waiting import wait_for
@@ -57,7 +58,7 @@ class Fleet:
 
     def pid(self, one: Guest) -> int:
         """Of its QEMU."""
-        return one.pid(self.libvirtd)
+        return pid_of(self.libvirtd, one.name)
 
 
 def _answers(one: Guest) -> bool:

@@ -21,14 +21,14 @@ from dasec.demo.results import RunResult, TenantResult
 from dasec.demo.scenario import Timing, seed_of
 from dasec.exits import ExitStatus, Refusal
 from dasec.load import PERCENTILES, Latencies, figure, find_tool
-from tests.host.guests import Guest
+from tests.host.guests import PREFIX, Guest
 
 from .fleet import MEMCACHED, Fleet, ask
 
 OUTSIDE, INSIDE = "outside", "inside"
 """Where the client is; the first part of what it measures is called."""
 
-WORKLOAD = '\n[[workload]]\nname = "vms"\nlibvirt = "dasec-*"\n'
+WORKLOAD = f'\n[[workload]]\nname = "vms"\nlibvirt = "{PREFIX}*"\n'
 BURST_US = 10_000
 START_S = 10.0
 """For the daemon to say its first line."""

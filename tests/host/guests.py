@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
 from collections.abc import Mapping
@@ -15,13 +16,14 @@ from xml.sax.saxutils import escape
 from tests.vm.built import IMAGES
 from tests.waiting import wait_for
 
-from .libvirtd import Libvirtd
-
 if TYPE_CHECKING:
     from libvirt import virConnect
 
 TEMPLATE = Path(IMAGES[-1]).with_name("domain.xml")
 MEMORY_MIB, VCPUS = 192, 2
+
+PREFIX = f"dasec-{os.getpid()}-"
+"""Groups are named after domains, and those of all libvirtds of a machine lie side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,10 @@ class Guest:
         """Its console so far."""
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
-    def pid(self, libvirtd: Libvirtd) -> int:
-        """Of its QEMU."""
-        return int((libvirtd.directory / f"{self.name}.pid").read_text())
-
 
 def guest(folder: Path, name: str, command: str, *serves: int) -> Guest:
     """A guest of that name; the ports that it serves are at some that are free now."""
     with contextlib.ExitStack() as stack:
         free = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in serves]
         ports = {its: ours.getsockname()[1] for its, ours in zip(serves, free, strict=True)}
-    return Guest(f"dasec-{name}", command, folder / f"{name}.console", ports)
+    return Guest(f"{PREFIX}{name}", command, folder / f"{name}.console", ports)

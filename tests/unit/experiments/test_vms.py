@@ -10,8 +10,9 @@ from dasec.demo.results import RunResult, TenantResult
 from dasec.demo.scenario import Memcached, Scenario
 from dasec.load import Latencies
 from experiments.loads.analysis import summarise
-from experiments.loads.cells import Block, Cell, Wish
-from experiments.loads.store import Store
+from experiments.loads.cells import Cell, Wish
+from experiments.suite.blocks import Block
+from experiments.suite.store import Store
 from experiments.vms.measure import INSIDE, OUTSIDE, seen_from
 from experiments.vms.report import publish
 
@@ -36,8 +37,8 @@ def cell(where: str, ratio: float) -> Cell:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = Store(tmp_path)
+def store(tmp_path: Path) -> Store[Wish]:
+    made = Store(tmp_path, Wish, "vms")
     for repetition in range(4):
         runs = [run(arm, repetition) for arm in ARMS]
         for where in (OUTSIDE, INSIDE):
@@ -47,7 +48,7 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
-def test_what_clients_outside_and_inside_see_is_judged_apart(store: Store) -> None:
+def test_what_clients_outside_and_inside_see_is_judged_apart(store: Store[Wish]) -> None:
     outside = summarise(cell(OUTSIDE, 1.0), store.done(), ARMS)
     inside = summarise(cell(INSIDE, 1.0), store.done(), ARMS)
     assert outside is not None
@@ -60,7 +61,9 @@ def test_what_clients_outside_and_inside_see_is_judged_apart(store: Store) -> No
     )
 
 
-def test_the_report_has_a_line_for_each_client_and_ratio_and_a_picture(store: Store, tmp_path: Path) -> None:
+def test_the_report_has_a_line_for_each_client_and_ratio_and_a_picture(
+    store: Store[Wish], tmp_path: Path
+) -> None:
     cells = [cell(where, ratio) for where in (OUTSIDE, INSIDE) for ratio in WISH.ratios]
     found = [one for each in cells if (one := summarise(each, store.done(), ARMS))]
     page = publish(WISH, found, {"kernel": "6.1"}, tmp_path).read_text()
