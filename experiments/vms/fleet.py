@@ -53,7 +53,7 @@ class Fleet:
 
     def calibrate(self) -> float:
         """Loop iterations a microsecond of work, in a guest alone on the host."""
-        told = "dasec-load service --seconds 0.05 --warmup 0 --ready /dev/null"
+        told = "dasec-load service --seconds 0.05 --warmup 0"
         return figure(ask(self.guests[0], told), "iterations_per_us")
 
     def pid(self, one: Guest) -> int:

@@ -31,8 +31,7 @@ OUTSIDE, INSIDE = "outside", "inside"
 WORKLOAD = f'\n[[workload]]\nname = "vms"\nlibvirt = "{PREFIX}*"\n'
 BURST_US = 10_000
 PATIENCE_S = 120.0
-"""For the daemon's first line, and for its end: a machine that is busy with something else makes both late, and
-neither is measured."""
+"""For the daemon's first line, and for its end: on a busy machine both are late, and neither is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Load:
         timing = self.timing
         return (
             f"memcached --keys 50 --rate {self.rate_per_s:g} --seconds {timing.seconds:g}"
-            f" --warmup {timing.warmup_s:g} --seed {seed} --drain-seconds 30 --ready /dev/null"
+            f" --warmup {timing.warmup_s:g} --seed {seed} --drain-seconds 30"
         )
 
     def script(self, seed: int) -> str:
@@ -57,7 +56,7 @@ class Load:
         return (
             f"dasec-load service --rate 1e-6 --helpers 0 --warmup 0 --seconds {self.timing.total_s:g}"
             f" --background 2 --background-burst-us {BURST_US} --background-rate {self.bursts_per_s / 2:g}"
-            f" --iterations-per-us {self.calibration!r} --seed {seed} --ready /dev/null"
+            f" --iterations-per-us {self.calibration!r} --seed {seed}"
             f" </dev/null >/dev/null 2>&1 &\ndasec-load {self.client(seed)} 2>&1"
         )
 

@@ -33,7 +33,7 @@ from .libvirtd import Libvirtd
 pytestmark = [pytest.mark.host, pytest.mark.vm, pytest.mark.libvirt, pytest.mark.libvirtd]
 
 SERVICE = (
-    "dasec-load service --seconds 3600 --rate 40 --ready /dev/null"
+    "dasec-load service --seconds 3600 --rate 40"
     " --background 2 --background-burst-us 10000 --background-rate 40"
 )
 MEMCACHED_PORT = 11211
