@@ -32,7 +32,10 @@ class Fleet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.libvirtd.close()
+        try:
+            self.libvirtd.destroy()  # with its groups, which a killed QEMU would leave
+        finally:
+            self.libvirtd.close()
 
     def grow(self, number: int) -> None:
         """Starts guests until there are so many."""
