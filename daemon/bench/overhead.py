@@ -215,7 +215,7 @@ def last_line(directory: Path) -> str:
 @contextlib.contextmanager
 def _daemon(directory: Path, dry_run: bool) -> Iterator[int]:
     """The daemon as its users start it; it must end well."""
-    command = [sys.executable, "-m", "dasec", "run", "--config", str(directory / "dasec.toml")]
+    command = [sys.executable, "-P", "-m", "dasec", "run", "--config", str(directory / "dasec.toml")]
     command += ["--directory", str(directory / "state"), "--record", str(directory / "record")]
     command += ["--dry-run"] if dry_run else []
     with (directory / "log").open("wb") as log:

@@ -93,7 +93,7 @@ def running(
     """The daemon, so configured, runs while the block does; it must put everything back at the end."""
     config, log, state = directory / "dasec.toml", directory / "daemon.log", directory / "state"
     config.write_text(told, encoding="utf-8")
-    command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
+    command = [sys.executable, "-P", "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
     command += ["--record", str(record)] if record else []
     process = start(tree, DAEMON, command, log)
     controller = Controller(policy, process, log, state)

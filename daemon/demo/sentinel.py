@@ -22,7 +22,7 @@ DISMISSED = b"done\n"
 def watching(tree: Tree, directory: Path, lock: int) -> Iterator[None]:
     """A sentinel stands by while the block runs."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "dasec.demo.sentinel", str(tree.version), str(tree.top), str(directory)],
+        [sys.executable, "-P", "-m", "dasec.demo.sentinel", str(tree.version), str(tree.top), str(directory)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,

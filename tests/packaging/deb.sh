@@ -1,16 +1,10 @@
 #!/usr/bin/env bash
 # Runs in a mount namespace of its own: installs the package ($1) into an overlay over this machine's root,
-# tries it there, purges it, and prints every file that is left.
-set -eu
-mount -t tmpfs tmpfs /mnt
-mkdir /mnt/up /mnt/work /mnt/root
-mount -t overlay -o lowerdir=/,upperdir=/mnt/up,workdir=/mnt/work overlay /mnt/root
-mount -t tmpfs tmpfs /mnt/root/run
-for shared in proc sys dev; do mount --rbind /$shared /mnt/root/$shared; done
-cp "$1" /mnt/root/run/dasec.deb
-inside() { chroot /mnt/root env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+# tries it there ($2: the load tool), purges it, and prints every file that is left.
+set -eu -o pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname -- "$0")/overlay.sh"
 
-inside dpkg --no-triggers --force-depends -i /run/dasec.deb
 inside dasec --version
 echo "refused: $(inside dasec run --config /etc/dasec/dasec.toml 2>&1 | head -n 1)"
 cat >/mnt/root/etc/dasec/dasec.toml <<'end'
@@ -22,6 +16,8 @@ name = "a"
 pids = [1]
 end
 inside dasec run --periods 5 --config /etc/dasec/dasec.toml
+cp "$2" /mnt/root/run/dasec-load
+inside DASEC_LOAD=/run/dasec-load dasec bench overhead --vcpus 2 --periods 10 | sed 's/^/bench: /'
 # shellcheck disable=SC2016 # for the shell inside
 inside bash -c '. /usr/share/bash-completion/completions/dasec
 COMP_WORDS=(dasec rel) COMP_CWORD=1 && _dasec_completion dasec && echo "completed: ${COMPREPLY[*]}"'

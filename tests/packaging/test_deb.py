@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from dasec.load import find_tool
+
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
 def said(deb: Path) -> list[str]:
     """What the package said from its installation to its purge, in an overlay over this machine's root."""
-    command = ["unshare", "--mount", "bash", str(HERE / "deb.sh"), str(deb)]
+    command = ["unshare", "--mount", "bash", str(HERE / "deb.sh"), str(deb), str(find_tool())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
@@ -27,6 +29,11 @@ def test_the_installed_command_runs_and_its_default_configuration_manages_nobody
     assert any(line.startswith("dasec 0.") for line in said)
     (refused,) = about(said, "refused")
     assert "workload: is missing" in refused
+
+
+def test_what_starts_the_daemon_itself_finds_the_package_it_came_from(said: list[str]) -> None:
+    (line,) = about(said, "bench")
+    assert line.startswith("2 vCPUs in 1 workloads")
 
 
 def test_manual_and_completion_are_those_of_the_command(said: list[str]) -> None:

@@ -12,7 +12,7 @@ import lzma
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,7 +26,7 @@ MEMORY_MIB = 1536
 QEMU = "qemu-system-x86_64"
 TOOLS = (QEMU, "busybox", "cpio", "depmod", "modprobe", "apt-get", "dpkg")
 
-INIT = f"""#!/bin/busybox sh
+ROOT = """#!/bin/busybox sh
 busybox mkdir -p /proc /sys /dev /ro /rw /root
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
@@ -38,12 +38,16 @@ busybox mkdir -p /rw/up /rw/work
 busybox mount -t overlay -o lowerdir=/ro,upperdir=/rw/up,workdir=/rw/work overlay /root
 for d in proc sys dev; do busybox mount -o move /$d /root/$d; done
 busybox mount -t tmpfs tmpfs /root/run
+busybox mkdir /root/run/scratch
+busybox cp /layout.sh /job.sh /root/run/
+"""
+"""Makes the root, from which the guest goes on in one of two ways."""
+
+INIT = f"""{ROOT}
 busybox mkdir -p /root/dev/shm /root/dev/pts
 busybox mount -t tmpfs tmpfs /root/dev/shm
 busybox mount -t devpts devpts /root/dev/pts
 busybox ip link set lo up
-busybox mkdir /root/run/scratch
-busybox cp /layout.sh /job.sh /root/run/
 busybox chroot /root /bin/sh /run/layout.sh
 export TMPDIR=/run/scratch
 busybox chroot /root /bin/sh -c "exec /bin/bash /run/job.sh </dev/null"
@@ -77,6 +81,9 @@ TURNS = "tcg,thread=single"
 """QEMU's CPUs take turns. With a thread for each, a CPU may still execute an int3 that another one has taken
 away again: "Oops: int3" in three of four runs on cgroup v1 that attached BPF programs to interrupts (QEMU
 7.2), and twice in some dozens of runs Linux 6.1 computed for seven minutes and said nothing."""
+
+MACHINE = (QEMU, "-accel", TURNS)
+"""Which QEMU, and how it computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +120,19 @@ def debian_kernel(meta_package: str) -> GuestKernel:
 
 
 def run_in_guest(
-    kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path, timeout_s: int
+    kernel: GuestKernel,
+    layout: CgroupLayout,
+    command: str,
+    scratch: Path,
+    timeout_s: int,
+    init: str = INIT,
+    machine: Sequence[str] = MACHINE,
 ) -> GuestRun:
     """Boot, run `command` with bash as root, and return what it said. `scratch` holds the initramfs."""
-    initramfs = _initramfs(kernel, layout, command, scratch)
+    initramfs = _initramfs(kernel, layout, command, scratch, init)
     arguments = [
-        *(QEMU, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
-        *("-accel", TURNS, "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
+        *(*machine, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
+        *("-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
         *("-kernel", str(kernel.image), "-initrd", str(initramfs)),
         *("-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"),
         *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),
@@ -154,12 +167,12 @@ def copy_modules(modules: Iterable[Path], folder: Path) -> None:
         (folder / f"{order:02d}-{module.name.removesuffix('.xz')}").write_bytes(plain)
 
 
-def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path) -> Path:
+def _initramfs(kernel: GuestKernel, layout: CgroupLayout, command: str, scratch: Path, init: str) -> Path:
     tree = scratch / "initramfs"
     copy_modules(kernel.modules, tree / "modules")
     (tree / "layout.sh").write_text(LAYOUT_SCRIPTS[layout])
     (tree / "job.sh").write_text(command + "\n")
-    return pack_initramfs(tree, INIT)
+    return pack_initramfs(tree, init)
 
 
 def _run(arguments: list[str], cwd: Path | None = None) -> str:
