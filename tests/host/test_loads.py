@@ -88,7 +88,7 @@ def check_nothing_is_left() -> None:
         ("--ratios 0", "loads: --ratios: 0: give numbers above 0 and up to 1000, as 1,2,4"),
         ("--utilisations x", "loads: --utilisations: x: give numbers above 0 and up to 2, as 1,2,4"),
         ("--layouts nested", "loads: --layouts: nested: give flat, vm or both: flat,vm"),
-        ("--policies dasek", "loads: --policies: dasek: unknown: known are critical, dasec, "),
+        ("--policies dasek", "loads: --policies: dasek: unknown: known are bvt, critical, dasec, "),
         ("--report --out /nowhere", "loads: /nowhere: holds no results: give their folder"),
     ],
 )

@@ -44,6 +44,6 @@ def test_one_line_says_what_is_wrong_with_libvirt_and_other_workloads_are_manage
         )
         sleeper.kill()
     assert answer.status == ExitStatus.DONE, answer.errors
-    assert len([said for said in answer.errors if "libvirt" in said]) == 1, answer.errors
+    assert len([said for said in answer.errors if "libvirt: " in said]) == 1, answer.errors
     assert any(line in said for said in answer.errors)
     assert "sleep" in (open_folder / "r").read_text()
