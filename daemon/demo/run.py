@@ -161,10 +161,15 @@ def _controlled(
     if arm in (NONE, CONTROL):
         return contextlib.nullcontext()
     told = configuration(arm, [_managed(place, one) for one in tenants], bench.plan.settings.get(arm))
-    record = bench.records and bench.records / f"{repetition}-{arm}.jsonl"
+    record = bench.records and bench.records / record_name(arm, repetition)
     if record:
         record.unlink(missing_ok=True)  # of an attempt that came too late
     return running(place.tree, place.directory, arm, told, record)
+
+
+def record_name(arm: str, repetition: int) -> str:
+    """Of the file with the daemon's record of a run."""
+    return f"{repetition}-{arm}.jsonl"
 
 
 def _managed(place: Place, one: Running) -> Managed:

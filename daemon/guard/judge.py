@@ -20,9 +20,10 @@ THIRD of that. Each pair of windows adds its logarithm of likelihoods to the *sc
 and a trial ends as soon as that is ODDS either way. How far leads are apart by chance is seen between windows
 of the same kind, one after the other; as these are few at first, together with the usual spread.
 
-**Who must prove what.** After MOST_PAIRS smaller ODDS_AT_THE_END are enough for harm. So a policy may be off
-where it has no effect, which costs nothing. One that has passed before begins with a score below 0, and so
-does harm to a single workload: it is rarer than harm to all, and there are many to be wrong about.
+**Who must prove what.** After MOST_PAIRS the likelier of the two holds for the host. So a policy may be off
+where it has no effect, which costs nothing. One that has passed before begins with a score below 0. So does
+harm to a single workload, and must be ODDS_OF_ONE_AT_THE_END likelier then: it is rarer than harm to all, and
+there are many to be wrong about.
 """
 
 from __future__ import annotations
@@ -47,9 +48,8 @@ THIRD = 3
 ODDS = 220
 """In hundredths, natural logarithm: nine to one."""
 
-ODDS_AT_THE_END = 70
-"""For harm, where a trial has lasted as long as it may: two to one. With none, 12 % of policies that gain 5 %
-are turned off, with these 6 %; of those that harm by 18 %, 96 and 92 % (docs/guard.md, "Noise")."""
+ODDS_OF_ONE_AT_THE_END = 70
+"""For harm to a single workload, where a trial has lasted as long as it may: two to one."""
 
 ODDS_OF_ONE = 240
 """Against harm to a single workload, to begin with: eleven to one."""
@@ -74,12 +74,13 @@ class Finding(StrEnum):
 
 class Evidence(NamedTuple):
     """The leads of the policy, a pair of windows each, and those between windows of the same kind; what is
-    usual for those, and the score to begin with."""
+    usual for those, the score to begin with, and the one from which on a trial in doubt ends with harm."""
 
     leads: Sequence[int] = ()
     controls: Sequence[int] = ()
     spread: int = USUAL_SPREAD
     prior: int = 0
+    doubt: int = 0
 
     @property
     def ratio(self) -> int:
@@ -131,6 +132,6 @@ def find(evidence: Evidence, harm_percent: int, pairs: int) -> Finding:
     if len(evidence.leads) >= LEAST_PAIRS and abs(likelier) >= ODDS:
         return Finding.HARM if likelier > 0 else Finding.FINE
     if pairs >= MOST_PAIRS:
-        is_harm = likelier >= ODDS_AT_THE_END and len(evidence.leads) >= LEAST_PAIRS
+        is_harm = likelier > evidence.doubt and len(evidence.leads) >= LEAST_PAIRS
         return Finding.HARM if is_harm else Finding.FINE
     return Finding.OPEN

@@ -21,6 +21,7 @@ from .judge import (
     MOST_PASSES,
     ODDS_OF_A_PASS,
     ODDS_OF_ONE,
+    ODDS_OF_ONE_AT_THE_END,
     USUAL_SPREAD_OF_ONE,
     Evidence,
     Finding,
@@ -93,7 +94,13 @@ def weigh(trial: Trial, passes: int) -> Weighed:
     return Weighed(
         Evidence(_middles(pairs), _middles(controls), prior=trust),
         {
-            name: Evidence(_of(name, pairs), _of(name, controls), USUAL_SPREAD_OF_ONE, -ODDS_OF_ONE)
+            name: Evidence(
+                _of(name, pairs),
+                _of(name, controls),
+                USUAL_SPREAD_OF_ONE,
+                -ODDS_OF_ONE,
+                ODDS_OF_ONE_AT_THE_END,
+            )
             for name in names
         },
     )

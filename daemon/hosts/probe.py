@@ -26,7 +26,10 @@ TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
 _ALONE = "of a vCPU alone in its cgroup, that group's: "
-_CAREFULLY = "we change a weight at most once a period, which did no harm where it was measured"
+_CAREFULLY = (
+    "we change a weight at most once a period; even so the policy dasec has starved vCPUs below a group a VM"
+    ' (docs/measurements.md, "The reweight defect of 6.18.44")'
+)
 
 
 def probe(

@@ -15,10 +15,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from .machine import GuestFailedError, Machine, Run, Task, measure
+from .machine import GuestFailedError, Machine, Task, Told, measure
 
-Keep = Callable[[Task, list[Run]], None]
-"""Takes the runs of a guest that has done everything."""
+Keep = Callable[[Task, Told], None]
+"""Takes what a guest said that has done everything."""
 
 
 def measure_all(machine: Machine, tasks: Sequence[Task], guests: int, keep: Keep) -> list[str]:

@@ -13,17 +13,19 @@ from pathlib import Path
 
 from dasec.demo.arms import CONTROL, NONE
 from dasec.demo.results import RunResult
-from dasec.demo.run import Plan, Tools
+from dasec.demo.run import Plan, Tools, record_name
 from dasec.demo.tree import Tree
 from dasec.demo.workspace import prepared
 from dasec.exits import Refusal
 from dasec.linux.cgroupfs import find_hierarchy
 from dasec.load import find_tool
 
+from ..suite.word import word_of
 from .cpus import Cpus
 
 PLAIN = (NONE, CONTROL)
 RUN = "RUN:"
+RECORD = "RECORD:"
 SERVICE_CPUS = Path("/run/service-cpus")
 """A mask: the load tool's wrapper (image.py) starts services there."""
 
@@ -67,9 +69,14 @@ def unhurried(plan: Plan) -> Plan:
     )
 
 
-def tell(run: RunResult, cpus: Cpus) -> None:
+def tell(run: RunResult, cpus: Cpus, records: Path | None = None) -> None:
     """One line, without the histograms: the figures are kept, and the console is slow. Busy are the services'
-    cores, by what the services used: the kernel's own count has the last core in it."""
+    cores, by what the services used: the kernel's own count has the last core in it. The daemon's record of
+    the run, if it is in that folder, goes before it as another line, and is gone."""
+    record = records and records / record_name(run.arm, run.repetition)
+    if record and record.exists():
+        print(f"{RECORD}{record.name} {word_of(record.read_bytes())}", flush=True)
+        record.unlink()
     tenants = tuple(replace(one, latencies=replace(one.latencies, hdr="")) for one in run.tenants)
     busy = sum(tenant.cores for tenant in run.tenants) / cpus.services
     print(RUN + json.dumps(asdict(replace(run, tenants=tenants, busy=busy, other_cores=0.0))), flush=True)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.vm.boot import EXIT_MARK
@@ -20,7 +20,7 @@ from tests.vm.qemu import Qemu, counting_qemu
 
 from .cpus import Cpus
 from .image import TASK, Inside, pack
-from .inside import RUN
+from .inside import RECORD, RUN
 
 HERE = Path(__file__).resolve().parent
 TOOLS = ("busybox", "cpio", "cc", "make", "ldd", "setpriv", "strip")
@@ -93,7 +93,15 @@ def _build_turns(scratch: Path) -> Path:
     return target
 
 
-def measure(machine: Machine, task: Task, on_run: Callable[[], None]) -> list[Run]:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a guest said: its runs, and the daemon's records, as words, by the names of their files."""
+
+    runs: list[Run] = field(default_factory=list)
+    records: dict[str, str] = field(default_factory=dict)
+
+
+def measure(machine: Machine, task: Task, on_run: Callable[[], None]) -> Told:
     """All runs of a guest; told of each one. Raises GuestFailedError."""
     process = subprocess.Popen(
         machine.command(task),
@@ -106,21 +114,24 @@ def measure(machine: Machine, task: Task, on_run: Callable[[], None]) -> list[Ru
     alarm = threading.Timer(TIMEOUT_S, process.kill)
     alarm.start()
     lines: list[str] = []
-    runs: list[Run] = []
+    told = Told()
     try:
         for line in _lines(process):
             if line.startswith(RUN):
-                runs.append(json.loads(line.removeprefix(RUN)))
+                told.runs.append(json.loads(line.removeprefix(RUN)))
                 on_run()
+            elif line.startswith(RECORD):
+                name, _, word = line.removeprefix(RECORD).partition(" ")
+                told.records[name] = word
             else:
                 lines.append(line)
     finally:
         alarm.cancel()
         process.kill()
         process.wait()
-    if f"{EXIT_MARK}0" not in lines or len(runs) != task.runs:
+    if f"{EXIT_MARK}0" not in lines or len(told.runs) != task.runs:
         raise GuestFailedError(f"{task.name}: " + " | ".join(lines[-6:]))
-    return runs
+    return told
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:

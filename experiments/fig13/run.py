@@ -22,7 +22,7 @@ from tests.vm.qemu import QemuMissingError, major_version
 
 from ..counted.batch import measure_all
 from ..counted.image import Inside, build_id
-from ..counted.machine import Machine, Run, Task, make_machine
+from ..counted.machine import Machine, Run, Task, Told, make_machine
 from .cells import ARMS, CORES, CPUS, RATIOS, REPETITIONS, Cell, cells
 from .judge import Judged, draw, judge, table
 
@@ -42,10 +42,10 @@ def measure_missing(machine: Machine, wanted: Sequence[Cell], out: Path, guests:
         for cell in wanted
     }
 
-    def keep(task: Task, runs: list[Run]) -> None:
+    def keep(task: Task, told: Told) -> None:
         file = file_of(out, cell_of[task])
         unfinished = file.with_suffix(".part")
-        unfinished.write_text("".join(json.dumps(run) + "\n" for run in runs), encoding="utf-8")
+        unfinished.write_text("".join(json.dumps(run) + "\n" for run in told.runs), encoding="utf-8")
         unfinished.rename(file)
 
     return measure_all(machine, tuple(cell_of), guests, keep)

@@ -53,11 +53,19 @@ DEFAULTS = {
     }
 )
 @choosing
+@click.option("--records", is_flag=True, help="Keep the daemon's record of every run.")
 @guesting
-def command(cores: int, guests: int, out: Path, dry_run: bool, **options: object) -> None:  # noqa: FBT001
+def command(
+    records: bool,  # noqa: FBT001
+    cores: int,
+    guests: int,
+    out: Path,
+    dry_run: bool,  # noqa: FBT001
+    **options: object,
+) -> None:
     """The suite of loads in instruction-counted guests: independent of what else the host does."""
     store = Store(out, Wish, EXPERIMENT)
-    wish = wish_for(options, cores, store)
+    wish = wish_for(options, cores, store, records=records)
     if NOT_INSIDE in wish.loads:
         raise Refusal(ExitStatus.USAGE, f"loads: --loads: {NOT_INSIDE}: is not in the guest: leave it out")
     cells = cells_of(wish)

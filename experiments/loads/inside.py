@@ -32,9 +32,10 @@ def main() -> None:
             here.directory,
             cpus.iterations_per_us,
             blame,
+            here.directory if wish.records else None,
         )
         for arm in block.arms:
-            tell(measure_one(bench, arm, block.repetition, lambda: None), cpus)
+            tell(measure_one(bench, arm, block.repetition, lambda: None), cpus, bench.records)
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def _latency_table(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
     rows = []
     for one in summaries:
         row = [_where(one), f"{one.mean_ms:.2f}, {one.p99_ms:.1f}"]
-        row += [_effect(one.arms[arm].ratios.get(metric)) for arm in arms for metric in JUDGED]
+        row += [effect(one.arms[arm].ratios.get(metric)) for arm in arms for metric in JUDGED]
         row += [_verdict(one.arms[arm]) for arm in arms if arm != CONTROL]
         rows.append(row)
     return _table(headings, rows)
@@ -180,7 +180,7 @@ def _side_table(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
     for one in summaries:
         for arm in arms:
             found = one.arms[arm]
-            row = [_where(one), arm, *(_effect(found.ratios.get(name)) for name in names)]
+            row = [_where(one), arm, *(effect(found.ratios.get(name)) for name in names)]
             rows.append([*row, f"{found.least_cpu:.2f}", f"{100 * found.daemon_cpu:.2f}"])
     return _table(headings, rows)
 
@@ -195,7 +195,8 @@ def _trust_table(summaries: Sequence[Summary]) -> Iterator[str]:
     return _table(headings, rows)
 
 
-def _effect(found: Estimate | None) -> str:
+def effect(found: Estimate | None) -> str:
+    """A ratio with its interval, as tables have it."""
     if found is None:
         return "–"
     if math.isinf(found.high):

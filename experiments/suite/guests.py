@@ -19,9 +19,10 @@ from tests.vm.qemu import QemuMissingError, major_version
 from ..counted.batch import measure_all
 from ..counted.cpus import Cpus
 from ..counted.image import Inside, build_id
-from ..counted.machine import Machine, Run, Task, make_machine
+from ..counted.machine import Machine, Task, Told, make_machine
 from .blocks import Block, Named
 from .store import Done, Store, WishT
+from .word import told_in
 
 KERNEL = "linux-image-6.12-amd64"
 
@@ -80,8 +81,13 @@ def measure(
 ) -> None:
     """All of these blocks, each kept when done and then checked. Refuses with what failed, at the end."""
 
-    def keep(task: Task, runs: list[Run]) -> None:
-        check(block_of[task], store.add(block_of[task], _RUNS.validate_python(runs)))
+    def keep(task: Task, told: Told) -> None:
+        block = block_of[task]
+        if told.records:
+            folder = store.records(block)
+            for name, word in told.records.items():
+                (folder / name).write_bytes(told_in(word))
+        check(block, store.add(block, _RUNS.validate_python(told.runs)))
 
     failures = measure_all(machine, tuple(block_of), guests, keep)
     if failures:

@@ -160,6 +160,15 @@ def test_the_ready_file_appears_whole_and_the_start_is_the_asked_one(tool: Tool,
     assert [file.name for file in tmp_path.iterdir()] == ["ready"]
 
 
+def test_a_ready_file_in_the_place_of_a_device_or_pipe_is_refused(tool: Tool, tmp_path: Path) -> None:
+    path = tmp_path / "ready"
+    os.mkfifo(path)
+    done = tool.call(*SHORT, "--ready", str(path))
+    assert done.returncode == 2
+    assert done.stderr == f"dasec-load: --ready: must be a regular file or a new one, got '{path}'\n"
+    assert path.is_fifo()
+
+
 def test_a_start_in_the_past_is_refused(tool: Tool) -> None:
     done = tool.call(*SHORT, "--start-at-ns", "1")
     assert done.returncode == 1

@@ -102,6 +102,13 @@ def test_windows_are_never_harm_both_ways(pairs: list[tuple[int, int]]) -> None:
     assert both.count(Finding.HARM) <= 1
 
 
+@pytest.mark.parametrize(("lead", "finding"), [(25, Finding.HARM), (10, Finding.FINE)])
+def test_at_the_end_of_a_trial_what_is_likelier_for_the_host_holds(lead: int, finding: Finding) -> None:
+    seen = Evidence([lead] * MOST_PAIRS)
+    assert find(seen, 12, MOST_PAIRS - 1) is Finding.OPEN
+    assert find(seen, 12, MOST_PAIRS) is finding
+
+
 @given(stretches)
 def test_a_trial_comes_to_an_end(pairs: list[tuple[int, int]]) -> None:
     if len(pairs) >= MOST_PAIRS:
@@ -166,11 +173,13 @@ def off_percent(factor: float, passes: int) -> int:
     [
         (2.0, 0, 99, 100),
         (1.3, 0, 97, 100),
-        (1.18, 0, 90, 100),
-        (1.0, 0, 0, 25),
-        (1.0, 3, 0, 6),
-        (1 / 1.05, 0, 0, 9),
+        (1.18, 0, 95, 100),
+        (1.1, 0, 73, 100),
+        (1.0, 0, 0, 36),
+        (1.0, 3, 0, 7),
+        (1 / 1.05, 0, 0, 14),
         (1 / 1.05, 3, 0, 3),
+        (1 / 1.1, 0, 0, 5),
         (1 / 1.35, 0, 0, 1),
     ],
 )

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Time between the ready line and the start: enough for all threads to fall asleep first. */
@@ -20,6 +21,15 @@ static uint64_t to_ns(double seconds)
 	return (uint64_t)(seconds * (double)NS_PER_S);
 }
 
+/* The ready file comes by rename, which would put it in a device's place, /dev/null among them. */
+static void refuse_special_file(const char *path)
+{
+	struct stat there;
+
+	if (path && stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+		fail_option("ready", "must be a regular file or a new one, got '%s'", path);
+}
+
 void run_prepare(struct run *run, const struct run_options *options, struct command_line *line)
 {
 	struct arrival_rate rate;
@@ -28,6 +38,7 @@ void run_prepare(struct run *run, const struct run_options *options, struct comm
 		fail_option(cli_given(line, "step-at") ? "step-at" : "step-rate",
 			    "--step-at and --step-rate go together");
 	rate = (struct arrival_rate){options->rate, options->step_rate, to_ns(options->step_at)};
+	refuse_special_file(options->ready);
 	*run = (struct run){.options = options, .line = line};
 	run->arrivals = arrivals_make(options->seed, &rate, to_ns(options->warmup),
 				      to_ns(options->warmup + options->seconds));

@@ -12,7 +12,10 @@ from click.testing import CliRunner
 from dasec.config import check
 from dasec.demo.arms import arms_for
 from dasec.demo.controller import Managed, configuration
+from dasec.demo.run import record_name
 from dasec.exits import Refusal
+from experiments.counted.cpus import Cpus
+from experiments.counted.inside import RECORD, RUN, tell
 from experiments.loads.analysis import Summary, summarise
 from experiments.loads.cells import Cell, Wish, cells_of, plan_of
 from experiments.loads.choice import variants_in
@@ -22,6 +25,7 @@ from experiments.loads.sensitivity import draw_sensitivity, sensitivity, values_
 from experiments.loads.variants import Variant, variant_of
 from experiments.suite.blocks import Block, blocks_of
 from experiments.suite.store import Done
+from experiments.suite.word import told_in
 
 from .test_results import WISH, run
 
@@ -135,3 +139,18 @@ def test_the_usual_choice_is_twenty_guests_of_four_runs(tmp_path: Path) -> None:
 def test_a_load_that_needs_more_than_the_guest_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="memcached: is not in the guest"):
         said("--out", str(tmp_path), "--loads", "memcached")
+
+
+def test_a_record_is_told_before_its_run_and_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = cells_of(WISH).possible[0]
+    record = tmp_path / record_name("critical", 1)
+    record.write_bytes(b'{"period": 1}\n')
+    tell(run("critical", 1, cell, 1.0), Cpus(2), tmp_path)
+    tell(run("none", 1, cell, 1.0), Cpus(2), tmp_path)
+    first, *runs = capsys.readouterr().out.splitlines()
+    name, word = first.removeprefix(RECORD).split()
+    assert (name, told_in(word)) == (record.name, b'{"period": 1}\n')
+    assert [line.startswith(RUN) for line in runs] == [True, True]
+    assert not record.exists()
