@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, TypedDict
 from . import cpulist
 from .exits import ExitStatus, Refusal
 from .grounds import IN_FORCE, Ground, Grounds
-from .model import Knob, Knobs, KnobValue, Outcome, Vcpu
+from .model import NO_KNOBS, Knob, Knobs, KnobValue, Outcome, Vcpu
 from .recordtail import RecordTail, Seen, Unreadable
 from .ruletext import meaning, milliseconds, numbers
 
 if TYPE_CHECKING:
     from .status import Status
 
-NONE_OURS = Knobs(None, None, None)
 NOT_OURS = "not ours: this host has no such knob for it, it was left to somebody else, or it is not wanted"
 AS_FOUND = "as found: nothing was written"
 
@@ -122,7 +121,7 @@ def explain(path: Path, name: str, status: Status | None) -> Story:
 
 
 def _vcpu(vcpu: Vcpu, end: End) -> VcpuStory:
-    present = end.seen.period.knobs.get(vcpu.id, NONE_OURS)
+    present = end.seen.period.knobs.get(vcpu.id, NO_KNOBS)
     return VcpuStory(
         vcpu=vcpu.name, tid=vcpu.id.tid, knobs=[_knob(vcpu, knob, present, end) for knob in Knob]
     )

@@ -45,7 +45,10 @@ class Grounds:
             self._add(Ground(result, inputs, entry.period.index, entry.clock_ns))
 
     def read(self, line: PeriodLine, layout: Layout) -> None:
-        """Remember what a line of the record tells: all so far, if it repeats that, and its own writes."""
+        """Remember what a line of the record tells: all that holds, if it says so, and its own writes."""
+        if "held" in line:
+            self._in_force.clear()
+            self._failed.clear()
         for row in line.get("held", ()):
             *written, inputs, period, clock_ns = row
             ground = Ground(

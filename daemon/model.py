@@ -96,6 +96,10 @@ class Knobs(NamedTuple):
     affinity: frozenset[Core] | None
 
 
+NO_KNOBS = Knobs(None, None, None)
+"""Of a vCPU that is not there: nothing is ours to write."""
+
+
 class Usage(NamedTuple):
     """What one vCPU did in one period. `None`: this host cannot count it."""
 

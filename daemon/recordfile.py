@@ -65,9 +65,10 @@ class RecordFile:
         self._guarded(lambda: self._append(entry, before))
 
     def turn(self, policy: str, parameters: object) -> None:
-        """Another policy decides from the next period on: it gets a header of its own."""
+        """Another policy decides from the next period on: it gets a header of its own, and finds every knob
+        as before the first."""
         self._policy, self._parameters = policy, parameters
-        self._encoder = None
+        self._encoder, self._grounds = None, Grounds()
 
     def close(self) -> None:
         """End the record."""

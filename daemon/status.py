@@ -19,13 +19,12 @@ from .hosts.host import Capabilities
 from .linux import procfs
 from .linux.errors import ThreadGone
 from .log import Announcer
-from .model import Knob, Knobs, Outcome, Period, PolicyState, VcpuId
+from .model import NO_KNOBS, Knob, Outcome, Period, PolicyState, VcpuId
 from .record import Entry
 from .remarks import standings_in, verdict_of
 
 FILE_NAME = "status.json"
 INTERVAL_NS = 1_000_000_000
-NO_KNOBS = Knobs(None, None, None)
 
 STALE_NS = 5_000_000_000
 """A daemon that has not reported for five intervals hangs, or its directory is full."""

@@ -18,10 +18,10 @@ from . import cpulist
 from .exits import ExitStatus, Refusal
 from .explain import record_of
 from .grounds import Ground, Grounds
-from .model import IDLE, Knob, Knobs, Workload
+from .model import IDLE, NO_KNOBS, Knob, Knobs, Workload
 from .recordtail import RecordTail, Seen, Unreadable
 from .ruletext import milliseconds
-from .status import NO_KNOBS, Status
+from .status import Status
 
 RECENT_NS = 2_000_000_000
 """What percentages are of: long enough to be calm, short enough to see a change."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import click
 
@@ -13,13 +11,13 @@ from dasec.demo.layout import Layout
 from dasec.demo.scenario import Timing
 from dasec.exits import ExitStatus, Refusal
 
+from ..suite.options import giving
 from ..suite.store import Store
 from .scenarios import CONTESTS
 from .wish import Wish
 
 EXPERIMENT = "fairness"
 
-_Command = TypeVar("_Command", bound=Callable[..., None])
 
 _OPTIONS = (
     click.option("--contests", default="all", help=f"Of {', '.join(CONTESTS)}."),
@@ -34,11 +32,8 @@ _OPTIONS = (
 )
 
 
-def choosing(command: _Command) -> _Command:
-    """Gives a command the options of a choice."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+choosing = giving(_OPTIONS)
+"""Gives a command the options of a choice."""
 
 
 def wish_for(options: dict[str, object], cores: int, store: Store[Wish], *, pinned: bool = False) -> Wish:

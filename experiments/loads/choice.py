@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import click
 
@@ -17,12 +16,11 @@ from dasec.demo.layout import NEUTRAL, Layout
 from dasec.exits import ExitStatus, Refusal
 from dasec.policy import POLICIES
 
+from ..suite.options import giving
 from ..suite.store import Store
 from .catalogue import LOADS
 from .cells import Wish
 from .variants import VARIED, Variant
-
-_Command = TypeVar("_Command", bound=Callable[..., None])
 
 _OPTIONS = (
     click.option("--loads", default="all", help=f"Of {', '.join(LOADS)}."),
@@ -50,11 +48,8 @@ _OPTIONS = (
 )
 
 
-def choosing(command: _Command) -> _Command:
-    """Gives a command the options of a choice."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+choosing = giving(_OPTIONS)
+"""Gives a command the options of a choice."""
 
 
 def wish_for(options: dict[str, object], cores: int, store: Store[Wish], *, records: bool = False) -> Wish:

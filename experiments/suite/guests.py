@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import click
 from pydantic import TypeAdapter
@@ -21,12 +20,12 @@ from ..counted.cpus import Cpus
 from ..counted.image import Inside, build_id
 from ..counted.machine import Machine, Task, Told, make_machine
 from .blocks import Block, Named
+from .options import giving
 from .store import Done, Store, WishT
 from .word import told_in
 
 KERNEL = "linux-image-6.12-amd64"
 
-_Command = TypeVar("_Command", bound=Callable[..., None])
 _RUNS = TypeAdapter(tuple[RunResult, ...])
 
 _OPTIONS = (
@@ -41,11 +40,8 @@ _OPTIONS = (
 )
 
 
-def guesting(command: _Command) -> _Command:
-    """Gives a command the options of guests."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+guesting = giving(_OPTIONS)
+"""Gives a command the options of guests."""
 
 
 def machine_for(experiment: str, scratch: Path, inside: Inside, cores: int) -> Machine:

@@ -21,8 +21,7 @@ import pytest
 from dasec.exits import ExitStatus
 from dasec.load import find_tool
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
-from tests.conftest import refuse
-from tests.vm.built import HostCannotError, guest_image
+from tests.vm.conftest import build_image
 from tests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import dasec
@@ -103,11 +102,7 @@ class Daemon:
 
 @pytest.fixture(scope="module")
 def image() -> Path:
-    try:
-        return guest_image("small")
-    except HostCannotError as cannot:
-        refuse(str(cannot))
-        raise
+    return build_image("small")
 
 
 @pytest.fixture(scope="module")

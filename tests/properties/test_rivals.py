@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dasec.baselines import Bvt, Parties
 from dasec.baselines.parties import PartiesState
 from dasec.baselines.partition import deal, moved, undone
-from dasec.model import Core, Period, PolicyState
+from dasec.model import Core, Period
 from dasec.plan import plan
 from dasec.policy import Policy
 
@@ -27,7 +27,7 @@ def test_what_a_rival_wants_breaks_no_invariant_and_settles_at_once(made: Period
     assert planned.violations == ()
     assert policy.decide(made, policy.initial_state()) == decision
     assert all(knobs.weight is None for knobs in decision.knobs.values())
-    again = policy.decide(after(made, planned), PolicyState())
+    again = policy.decide(after(made, planned), decision.state)
     assert plan(after(made, planned), again).changes == ()
 
 

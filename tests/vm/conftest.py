@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import refuse
 from tests.vm.boot import GuestRun
-from tests.vm.built import HostCannotError, patched_image
+from tests.vm.built import HostCannotError, guest_image, patched_image
 from tests.vm.counted import Job, jobs_initramfs, parse, run_jobs
 from tests.vm.qemu import Qemu, QemuMissingError, counting_qemu
 
@@ -31,6 +31,15 @@ def build_kernel(*options: str) -> Path:
     """Our patched kernel for guests; where this host cannot build it, that is the test's answer."""
     try:
         return patched_image(*options)
+    except HostCannotError as cannot:
+        refuse(str(cannot))
+        raise
+
+
+def build_image(name: str) -> Path:
+    """That guest image of vm-images; where this host cannot build it, that is the test's answer."""
+    try:
+        return guest_image(name)
     except HostCannotError as cannot:
         refuse(str(cannot))
         raise

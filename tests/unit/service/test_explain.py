@@ -180,6 +180,28 @@ def test_the_tail_waits_while_a_record_is_being_turned_over(tmp_path: Path) -> N
     assert sum(1 for _ in tail.read()) == 2
 
 
+def test_what_a_former_policy_wrote_explains_nothing_after_it_was_put_back(tmp_path: Path) -> None:
+    first, *later = busy_history(4)
+    file = RecordFile(tmp_path / "r", "static", {}, Announcer(), max_bytes=1 << 30, files=3)
+    file.write(wrote(first, Knob.WEIGHT, 1126, "static.pin"), STATE)
+    tail, grounds = RecordTail(tmp_path / "r"), Grounds()
+    for seen in tail.read():
+        grounds.read(seen.line, seen.layout)
+    vcpu = first.period.workloads[0].vcpus[0].id
+    assert grounds.of(vcpu, Knob.WEIGHT)[0] is not None
+    file.turn("none", {})
+    for entry in later:
+        file.write(entry, STATE)
+    file.close()
+    for seen in tail.read():
+        grounds.read(seen.line, seen.layout)
+    assert grounds.of(vcpu, Knob.WEIGHT) == (None, None)
+    assert (
+        explain(tmp_path / "r", first.period.workloads[0].name, None)["vcpus"][0]["knobs"][0]["written"]
+        is None
+    )
+
+
 def test_a_record_of_an_older_version_is_read_from_its_header(tmp_path: Path) -> None:
     from dasec.record import Encoder
 
