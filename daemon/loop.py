@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .budget import UNBOUNDED, Account, Budget, Outlay
+from .gap import gap_between
 from .hosts.host import Host, Restored, RosterEntry
 from .log import Announcer
 from .model import Change, Outcome, PolicyState, Result, Snapshot
@@ -64,10 +65,11 @@ def control(parts: Parts, pace: Pace) -> Restored:
             if pace.reload_due() and (now := parts.reload()) is not policy:
                 parts.host.restore()  # another policy begins with the host as the first one found it
                 policy, state = now, now.initial_state()
-            started_ns = time.monotonic_ns()
-            guarded = parts.stand_by()
+            started_ns, guarded = time.monotonic_ns(), parts.stand_by()
             after = _observe(parts)
-            if before is None or after is None:
+            if gap := gap_between(before, after, outlay.rest * parts.budget.period_ns):
+                parts.announcer.note(gap)
+            if before is None or after is None or gap:
                 before, outlay = after or before, Outlay()
                 continue
             seen_ns = time.monotonic_ns()

@@ -53,6 +53,10 @@ class Remarks:
         """After each period."""
         standings, blind = standings_in(entry.decision.state), blind_in(entry.decision.state)
         if standings is not self._standings:
+            known = {standing.workload for standing in standings}
+            for standing in self._standings:
+                if standing.workload not in known:
+                    self._announcer.state(_about(standing), None, f"{_about(standing)}gone")
             self._standings = standings
             for standing in standings:
                 self._judge(standing)

@@ -21,6 +21,7 @@ from .hosts.mainline import Mainline, OnForeignWrite
 from .hosts.patched import PatchedCfs
 from .hosts.probe import probe
 from .hosts.rehearsal import Rehearsal
+from .incidents import Incidents
 from .log import LOGGER, Announcer
 from .loop import Parts, control
 from .model import Core, Level, PolicyState
@@ -33,6 +34,7 @@ from .regime import Regime
 from .remarks import Remarks
 from .safety.directory import JournalBusy
 from .safety.dryrun import NoJournal
+from .safety.groups import sweep_probes
 from .safety.journal import Journal
 from .safety.keeper import Keeper
 from .safety.restore import put_all_back
@@ -96,6 +98,7 @@ def serve(order: Order) -> None:
         regime = Regime(order.file, order.config, _counted(order, stage), announcer)
         stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
+        incidents = Incidents(order.config.budget_percent, order.config.period_ms, announcer)
         regime.turning = (remarks, *records, *statuses, *exporters)
         manager = ServiceManager()
         stack.callback(manager.close)
@@ -106,7 +109,7 @@ def serve(order: Order) -> None:
             policy=regime.policy,
             reload=regime.reload,
             stand_by=stage.stand_by,
-            witnesses=(HostNotices(stage.notices), remarks, *records, *statuses, *exporters),
+            witnesses=(HostNotices(stage.notices), remarks, incidents, *records, *statuses, *exporters),
             announcer=announcer,
             budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
         )
@@ -131,6 +134,7 @@ def _guarded(order: Order) -> Iterator[Stage]:
         for notice in notices:
             LOGGER.warning("%s", notice)
         left = put_all_back(journal)
+        sweep_probes()
         if left.put_back:
             LOGGER.warning("put back %d knobs that an earlier daemon had left", left.put_back)
         try:

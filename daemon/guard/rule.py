@@ -13,7 +13,7 @@ from .state import GuardState, KnobTable, Trial
 from .switch import NEUTRAL, WITH, WITHOUT, held, intended, noted, sparing, towards
 from .tally import added
 from .trial import is_whole, judged, measured
-from .verdicts import concluded, introduced, passes_of, retried, suspected
+from .verdicts import concluded, introduced, passes_of, present, retried, suspected
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -145,7 +145,7 @@ def _left_alone(period: Period, known: Known) -> Decision | None:
 
 def _reviewed(period: Period, known: Known) -> Known:
     """With workloads that are new, that may be acted on again, or that wait suspiciously long."""
-    standings = retried(known.standings, period.index)
+    standings = retried(present(known.standings, period), period.index)
     if len(standings) < len(period.workloads):
         touched = {vcpu for vcpu, _ in known.prior}
         new = [each for each in period.workloads if not touched.isdisjoint([vcpu.id for vcpu in each.vcpus])]

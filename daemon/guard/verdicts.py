@@ -125,6 +125,15 @@ def passes_of(standings: Iterable[Standing]) -> int:
     return min([each.passes for each in standings if each.verdict is Verdict.FINE], default=0)
 
 
+def present(standings: tuple[Standing, ...], period: Period) -> tuple[Standing, ...]:
+    """The standings of workloads that are there. One that comes back begins anew: it is another process, or
+    machine, and a name tells nothing of what it waits for."""
+    names = {workload.name for workload in period.workloads}
+    if all(each.workload in names for each in standings):
+        return standings
+    return tuple(each for each in standings if each.workload in names)
+
+
 def introduced(standings: tuple[Standing, ...], names: Iterable[str], period: Period) -> tuple[Standing, ...]:
     """The standings and, of these workloads, those that are new; they are tried once that has settled."""
     known = {each.workload for each in standings}

@@ -15,6 +15,7 @@ from ..linux import affinity, cgroupfs, cpus, procfs, schedattr
 from ..linux.cgroupfs import Hierarchy
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..model import Level
+from ..safety.groups import PROBE_GROUP
 from . import surroundings
 from .dummy import sleeper
 from .host import Capabilities, Finding
@@ -126,7 +127,7 @@ def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:
 
 @contextmanager
 def _group(hierarchy: Hierarchy) -> Iterator[str]:
-    group = f"{hierarchy.root.rstrip('/')}/dasec-probe-{os.getpid()}"
+    group = f"{hierarchy.root.rstrip('/')}/{PROBE_GROUP}{os.getpid()}"
     os.mkdir(hierarchy.directory(group))
     try:
         yield group

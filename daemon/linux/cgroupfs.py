@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .. import cpulist
@@ -15,6 +15,9 @@ from . import procfs
 from .errors import HierarchyMissing, ThreadGone
 
 V1_WEIGHT, V2_WEIGHT = "cpu.shares", "cpu.weight"
+
+_TWO_NUMBERS = 24
+"""Bytes: a thread id has ten digits at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,21 @@ class Hierarchy:
 
     def members(self, group: str) -> tuple[int, ...]:
         """The threads that sit in the group itself; none if it vanished."""
+        return tuple(map(int, self._listed(group, procfs.read_bytes)))
+
+    def holds_only(self, group: str, tid: int) -> bool:
+        """Is this the one thread that sits in the group itself? Asked of each of thousands of threads in a
+        group, it must not read them all."""
+        return self._listed(group, lambda file: procfs.read_start(file, _TWO_NUMBERS)) == [b"%d" % tid]
+
+    def _listed(self, group: str, read: Callable[[str], bytes]) -> list[bytes]:
         try:
-            return tuple(int(word) for word in procfs.read_bytes(self.members_file(group)).split())
+            return read(self.members_file(group)).split()
         except ThreadGone:
-            return ()
+            return []
         except OSError as error:
             if error.errno in (errno.ENODEV, errno.EOPNOTSUPP):
-                return ()
+                return []
             raise
 
     def children(self, group: str) -> tuple[str, ...]:

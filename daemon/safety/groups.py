@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..linux.knob import NativeKnob
 from ..model import VcpuId
@@ -14,6 +17,9 @@ from .codec import Bequest
 from .kernel import Kernel
 from .knobs import Fate
 from .ledger import is_directory_of
+
+PROBE_GROUP = "dasec-probe-"
+"""And the process that probes (hosts/probe.py). No journal knows of it: a probe must work without one."""
 
 _ROUNDS = 20
 _PAUSE_S = 0.002
@@ -75,3 +81,17 @@ def _remove(path: str, base: str, kinship: Kinship, kernel: Kernel) -> GroupVerd
     except (OSError, HierarchyMissing) as error:
         return GroupVerdict(path, Fate.FAILED, f"{path}: {error}")
     return GroupVerdict(path, Fate.FAILED, f"{path}: still in use")
+
+
+def sweep_probes(proc: str = procfs.PROC) -> None:
+    """Remove what was left by processes that were killed while they probed, where it is empty."""
+    try:
+        hierarchy = cgroupfs.find_hierarchy(proc)
+    except HierarchyMissing:
+        return
+    for group in hierarchy.children(hierarchy.root):
+        name = group.rpartition("/")[2]
+        pid = name.removeprefix(PROBE_GROUP)
+        if name != pid and pid.isdigit() and not os.path.exists(f"{proc}/{pid}"):
+            with contextlib.suppress(OSError):
+                cgroupfs.remove_group(hierarchy.directory(group))

@@ -16,7 +16,7 @@ from ..hosts.host import Restored
 from ..linux.knob import NativeKnob
 from .codec import Bequest
 from .directory import JournalBusy, Notice
-from .groups import GroupVerdict, Kinship, remove_groups
+from .groups import GroupVerdict, Kinship, remove_groups, sweep_probes
 from .journal import DIRECTORY, Journal, peek
 from .kernel import Kernel, LinuxKernel
 from .knobs import Fate, Verdict, judge
@@ -63,6 +63,7 @@ def recover(directory: Path = DIRECTORY, *, wait_s: float = 2.0) -> tuple[Restor
     Raises JournalBusy while another process has the journal, or OSError.
     """
     journal, notices = Journal.open(directory, wait_s=wait_s)
+    sweep_probes()
     try:
         return put_all_back(journal), notices
     finally:

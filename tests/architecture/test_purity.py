@@ -10,7 +10,7 @@ import pytest
 from .source import Source, all_sources, imports, parse
 
 PURE = (
-    *("model", "period", "entitlement", "policy", "plan", "budget"),
+    *("model", "period", "entitlement", "policy", "plan", "budget", "gap"),
     *("tsa", "rla", "rcr", "critical", "guard", "baselines"),
 )
 PURE_STDLIB = {
@@ -105,3 +105,23 @@ def test_the_purity_test_sees_an_offence(text: str) -> None:
 )
 def test_the_purity_test_lets_values_through(text: str) -> None:
     assert list(offences(parse(text, "tsa/rule.py"))) == []
+
+
+WALL_CLOCK = {
+    "metrics/exporter.py",  # Prometheus wants to know when the daemon started
+    "workloads/statusdirectory.py",  # how old a file's time stamp is; all are looked at once a second anyway
+}
+"""Who reads it, and why a jump does no harm."""
+
+
+def test_no_period_goes_by_the_wall_clock_which_jumps() -> None:
+    wall = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}
+    found = {
+        source.path
+        for source in all_sources()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and node.attr in wall
+        if isinstance(node.value, ast.Name) and node.value.id == "time"
+    }
+    named = {source.path for source in all_sources() for _, name in imports(source) if "datetime" in name}
+    assert found | named == WALL_CLOCK

@@ -46,10 +46,14 @@ class TestGroup:
 
     def limit_to_half_a_core(self, below: str) -> None:
         """A quota."""
+        self.limit(below, 50)
+
+    def limit(self, below: str, percent: int) -> None:
+        """A quota, in percent of a core."""
         if self._v2:
-            (self.directory / below / "cpu.max").write_text("50000 100000")
+            (self.directory / below / "cpu.max").write_text(f"{percent * 1000} 100000")
         else:
-            (self.directory / below / "cpu.cfs_quota_us").write_text("50000")
+            (self.directory / below / "cpu.cfs_quota_us").write_text(str(percent * 1000))
 
     def below(self) -> list[str]:
         """Names of the groups in it."""

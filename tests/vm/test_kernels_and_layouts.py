@@ -29,6 +29,7 @@ GROUPS = (
     "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py tests/host/test_probe.py"
     " tests/host/test_machine_scopes.py"
 )
+HOTPLUG = "tests/host/test_cpu_hotplug.py"
 BPF = "tests/host/test_thread_counters.py"
 END_TO_END = "tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace"
 
@@ -44,7 +45,7 @@ def passes_in_guest(kernel: str, layout: CgroupLayout, tests: str, scratch: Path
 def test_an_eevdf_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     layout: CgroupLayout, tmp_path: Path
 ) -> None:
-    passes_in_guest(EEVDF, layout, f"{CONTRACT} {GROUPS} {BPF} {END_TO_END}", tmp_path)
+    passes_in_guest(EEVDF, layout, f"{CONTRACT} {GROUPS} {HOTPLUG} {BPF} {END_TO_END}", tmp_path)
 
 
 @pytest.mark.vm

@@ -232,6 +232,15 @@ def test_between_trials_the_policy_rests_and_in_them_it_does_not() -> None:
     assert all(rest == 1 for switched, rest in seen if switched)
 
 
+def test_who_is_gone_is_forgotten_and_who_comes_in_its_place_is_tried() -> None:
+    world = World(lambda _, acted: 4.5 if acted else 1.5, acts_on=("a", "b", "c"))
+    world.run(TWO_SECONDS)
+    assert set(verdicts(world)) == {"a", "b"}
+    world.names = ("a", "c")
+    world.run(TWO_SECONDS)
+    assert set(verdicts(world)) == {"a", "c"}
+
+
 def test_a_state_of_another_policy_is_no_memory() -> None:
     world = harms()
     world.step()

@@ -69,6 +69,7 @@ def test_members_weights_and_moves_on_v1(tree: Tree) -> None:
     tree.write("sys/fs/cgroup/cpu,cpuacct/vm/cpu.shares", "1024\n")
     found = cgroupfs.find_hierarchy(tree.proc)
     assert found.members("/vm") == (12, 10)
+    assert not found.holds_only("/vm", 12)
     assert cgroupfs.read_weight(found.weight_file("/vm")) == 1024
     cgroupfs.write_weight(found.weight_file("/vm"), 512)
     found.move(77, "/vm")
@@ -82,6 +83,8 @@ def test_members_and_weights_on_v2(tree: Tree) -> None:
     tree.write("sys/fs/cgroup/vm/cpu.weight", "110\n")
     found = cgroupfs.find_hierarchy(tree.proc)
     assert found.members("/vm") == (5,)
+    assert found.holds_only("/vm", 5)
+    assert not found.holds_only("/vm", 6)
     assert cgroupfs.read_weight(found.weight_file("/vm")) == 110
 
 
@@ -89,6 +92,7 @@ def test_a_vanished_group_has_no_members_and_no_weight(tree: Tree) -> None:
     tree.v2()
     found = cgroupfs.find_hierarchy(tree.proc)
     assert found.members("/gone") == ()
+    assert not found.holds_only("/gone", 1)
     assert found.children("/gone") == ()
     with pytest.raises(ThreadGone):
         cgroupfs.read_weight(found.weight_file("/gone"))

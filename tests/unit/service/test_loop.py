@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from dasec.baselines import Untouched
 from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
+from dasec.critical import Critical
 from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
 from dasec.hosts.host import RosterEntry
 from dasec.log import Announcer
@@ -32,13 +33,19 @@ class Hours:
     behaviour: list[tuple[VcpuId, Stretch]] = field(default_factory=list)
     hangups: Sequence[int] = ()
     """Before which waits are over (counted from the end) somebody asks for a reload."""
+    leaps: Mapping[int, int] = field(default_factory=dict)
+    """How much more time passes in these waits, counted from the end."""
+    unplugged: Mapping[int, int] = field(default_factory=dict)
+    """Which core goes away in these waits."""
 
     def reload_due(self) -> bool:
         return self.left in self.hangups
 
     def wait(self, periods: int) -> bool:
         self.left -= 1
-        self.host.advance(periods * PERIOD_NS, self.behaviour)
+        self.host.advance(periods * PERIOD_NS + self.leaps.get(self.left, 0), self.behaviour)
+        if self.left in self.unplugged:
+            self.host.unplug(self.unplugged[self.left])
         return self.left >= 0
 
 
@@ -261,6 +268,60 @@ def test_nothing_is_written_while_no_keeper_lives(caplog: pytest.LogCaptureFixtu
     scene.run()
     assert scene.host.writes == []
     assert caplog.messages == ["cannot write any knob: no keeper yet: trying again every period"]
+
+
+MINUTE_NS = 60_000_000_000
+
+
+def test_after_a_suspended_minute_knobs_stay_and_counting_begins_anew(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "dasec")
+    scene = Scene(6)
+    scene.hours.leaps = {2: MINUTE_NS}
+    scene.run()
+    entries = [entry for entry, _ in scene.listener.heard]
+    assert [entry.period.length_ns for entry in entries] == [PERIOD_NS] * 5
+    wanted, kept = entries[2].decision.knobs[scene.vcpus[0]], entries[3].period.knobs[scene.vcpus[0]]
+    assert wanted.weight == kept.weight != 1024
+    assert caplog.messages == [
+        "saw nothing for 60 s (machine suspended, daemon stopped, or no core for it):"
+        " knobs stay, counting begins anew"
+    ]
+
+
+def test_a_clock_that_goes_back_costs_a_period_and_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "dasec")
+    scene = Scene(6)
+    scene.hours.leaps = {2: -MINUTE_NS}
+    scene.run()
+    assert [entry.period.length_ns for entry, _ in scene.listener.heard] == [PERIOD_NS] * 5
+    assert caplog.messages == [
+        "the monotonic clock went back by 59.9 s: knobs stay, counting begins anew",
+    ]
+
+
+def test_a_look_that_was_due_late_is_no_gap() -> None:
+    scene = Scene(4)
+    scene.hours.leaps = {1: 4_900_000_000}
+    scene.run()
+    assert len(scene.listener.heard) == 4
+
+
+@pytest.mark.parametrize("policy", [Dasec(), Critical()], ids=["dasec", "critical"])
+def test_the_loop_goes_on_while_cores_go_away_even_all_of_them(policy: Policy) -> None:
+    scene = Scene(9)
+    scene.hours.unplugged = {5: 1, 2: 0}
+    scene.run(policy)
+    cores = [entry.period.topology.cores for entry, _ in scene.listener.heard]
+    assert [len(each) for each in cores] == [2] * 3 + [1] * 3 + [0] * 3
+    wanted = [
+        knobs.affinity
+        for entry, _ in scene.listener.heard[4:6]
+        for knobs in entry.decision.knobs.values()
+        if knobs.affinity is not None
+    ]
+    assert all(affinity <= {0} for affinity in wanted)
 
 
 def test_a_thread_that_ends_costs_nobody_else_anything() -> None:

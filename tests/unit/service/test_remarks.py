@@ -54,6 +54,17 @@ def test_it_is_said_once_and_its_end_too(caplog: pytest.LogCaptureFixture) -> No
     assert not announcer.troubles
 
 
+def test_the_verdict_on_a_workload_that_is_gone_is_no_trouble_any_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "dasec")
+    announcer = Announcer()
+    remarks = Remarks("dasec", 80, announcer)
+    told(remarks, guarded(HARMED), guarded())
+    assert caplog.messages[-1] == "workload hungry: guard: gone"
+    assert not announcer.troubles
+
+
 def test_a_pass_is_no_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "dasec")
     told(Remarks("critical", 80, Announcer()), guarded(HARMED._replace(verdict=Verdict.FINE)))

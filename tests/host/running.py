@@ -1,0 +1,90 @@
+"""A running daemon whose log and status a test reads meanwhile, and a process to be managed by it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from dasec.exits import ExitStatus
+from dasec.load import find_tool
+from tests.waiting import PATIENCE_S, wait_for
+
+
+@contextmanager
+def burner(threads: int = 8, *, rate: float = 100) -> Iterator[subprocess.Popen[str]]:
+    """A process whose threads burn now and then; it has all of them."""
+    numbers = ["--threads", str(threads - 1), "--burst-us", "300", "--rate", str(rate)]
+    with subprocess.Popen(
+        [str(find_tool()), "threads", *numbers], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["pid"] == process.pid
+            yield process
+        finally:
+            process.kill()
+
+
+class Running:
+    """`dasec run`, from its first status to its end."""
+
+    def __init__(self, place: Path, config: Path) -> None:
+        self.state, self._log = place / "state", place / "log"
+        command = [
+            sys.executable,
+            "-m",
+            "dasec",
+            "run",
+            "--config",
+            str(config),
+            "--directory",
+            str(self.state),
+        ]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(command, stderr=log)
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        wait_for(lambda: (self.state / "status.json").exists() or self._process.poll() is not None)
+        assert self._process.poll() is None, self.log()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def log(self) -> str:
+        """All that it has said."""
+        return self._log.read_text()
+
+    def said(self, words: str) -> int:
+        """In how many lines."""
+        return sum(words in line for line in self.log().splitlines())
+
+    def wait_to_say(self, words: str) -> None:
+        """Until it has."""
+        wait_for(lambda: self.said(words) > 0 or self._process.poll() is not None)
+        assert self.said(words), self.log()
+
+    def status(self) -> dict[str, Any]:
+        """Its last status."""
+        found: dict[str, Any] = json.loads((self.state / "status.json").read_text())
+        return found
+
+    def wait_for_work(self) -> None:
+        """Until it holds a knob."""
+        wait_for(lambda: self.status()["knobs_held"]["rescheduling_latency"] > 0)
+
+    def stop(self) -> None:
+        """In order."""
+        self._process.terminate()
+        assert self._process.wait(PATIENCE_S) == ExitStatus.DONE, self.log()
