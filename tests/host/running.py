@@ -34,18 +34,10 @@ def burner(threads: int = 8, *, rate: float = 100) -> Iterator[subprocess.Popen[
 class Running:
     """`dasec run`, from its first status to its end."""
 
-    def __init__(self, place: Path, config: Path) -> None:
+    def __init__(self, place: Path, config: Path, *program: str) -> None:
         self.state, self._log = place / "state", place / "log"
-        command = [
-            sys.executable,
-            "-m",
-            "dasec",
-            "run",
-            "--config",
-            str(config),
-            "--directory",
-            str(self.state),
-        ]
+        command = [sys.executable, *(program or ("-m", "dasec")), "run", "--config", str(config)]
+        command += ["--directory", str(self.state)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, stderr=log)
         self.pid = self._process.pid
