@@ -1,12 +1,13 @@
-# `make help` lists the targets. DEMO_ARGS, TEST_ARGS, BENCH_ARGS and IMAGES are passed on.
+# `make help` lists the targets. DEMO_ARGS, TEST_ARGS, BENCH_ARGS, SOAK_ARGS and IMAGES are passed on.
 DEMO_ARGS ?=
+SOAK_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?= --vcpus 256
 IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load images chaos deb
+.PHONY: help dev test lint demo bench docs clean install load images chaos soak deb
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -43,6 +44,10 @@ load: ## the native load tool in experiments/load/build
 images: ## guest images for libvirt and QEMU (IMAGES="small python")
 	@tools/setup python
 	$(BIN)/python vm-images/build.py $(IMAGES)
+
+soak: ## churn, kills, reloads for half an hour (root; SOAK_ARGS="--minutes 5"), report in build/soak
+	@tools/setup
+	$(BIN)/python -m tests.soak $(SOAK_ARGS)
 
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup

@@ -90,14 +90,12 @@ def test_a_group_that_is_removed_is_one_line_and_is_managed_again_when_it_is_bac
     config = configuration(tmp_path, shuffles, f'cgroup = "{group.group}/web"')
     with Running(tmp_path, config, str(SHUFFLE)) as daemon:
         for lives in (2, 3):
-            with burner(
-                rate=2000
-            ) as process:  # more than there is: weights change, each in a group of its own
+            with burner() as process:
                 group.enter(process.pid, "web")
                 wait_for(lambda: any(web.glob("dasec-*")))
             wait_for(lambda: cgroupfs.remove_group(str(web)))
             wait_for(partial(_has_said_so, daemon, lives))
-        assert daemon.status()["workloads"][0]["vcpus"] == 0
+        wait_for(lambda: daemon.status()["workloads"][0]["vcpus"] == 0)
         daemon.stop()
     assert daemon.said("Traceback") == 0
     assert clean(daemon)
