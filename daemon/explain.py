@@ -11,6 +11,7 @@ from . import cpulist
 from .exits import ExitStatus, Refusal
 from .grounds import IN_FORCE, Ground, Grounds
 from .model import NO_KNOBS, Knob, Knobs, KnobValue, Outcome, Vcpu
+from .printable import printable
 from .recordtail import RecordTail, Seen, Unreadable
 from .ruletext import meaning, milliseconds, numbers
 
@@ -176,7 +177,7 @@ def _lines(story: Story) -> Iterator[str]:
     if not any(knob["written"] or knob["failed"] for vcpu in story["vcpus"] for knob in vcpu["knobs"]):
         yield "nothing was written for it so far"
     for vcpu in story["vcpus"]:
-        yield f"{vcpu['vcpu']} (thread {vcpu['tid']})"
+        yield f"{printable(vcpu['vcpu'])} (thread {vcpu['tid']})"
         for knob in vcpu["knobs"]:
             first, *more = _knob_lines(knob)
             yield f"  {knob['knob'].replace('_', ' '):<21}{first}"

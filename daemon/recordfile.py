@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from .encoder import Encoder
 from .grounds import Grounds
 from .log import Announcer
 from .model import PolicyState
-from .record import Encoder, Entry
+from .record import Entry
 from .recordtail import FIRST_BYTES
 
 RETRY_NS = 10_000_000_000

@@ -38,7 +38,7 @@ from .safety.groups import sweep_probes
 from .safety.journal import Journal
 from .safety.keeper import Keeper
 from .safety.restore import put_all_back
-from .status import StatusFile, Subject
+from .statuswriter import StatusFile, Subject
 
 if TYPE_CHECKING:
     from .metrics.exporter import Exporter

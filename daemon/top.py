@@ -19,6 +19,7 @@ from .exits import ExitStatus, Refusal
 from .explain import record_of
 from .grounds import Ground, Grounds
 from .model import IDLE, NO_KNOBS, Knob, Knobs, Workload
+from .printable import printable
 from .recordtail import RecordTail, Seen, Unreadable
 from .ruletext import milliseconds
 from .status import Status
@@ -82,7 +83,7 @@ class Recent:
         length_ns = sum(seen.period.length_ns for seen in self._seen)
         ready_ns, dispatches = sum(each.ready_ns for each in used), sum(each.dispatches for each in used)
         return Row(
-            f"{vcpu.name} {vcpu.id.tid}",
+            f"{printable(vcpu.name)} {vcpu.id.tid}",
             100 * sum(each.consumed_ns for each in used) / length_ns,
             100 * ready_ns / length_ns,
             ready_ns / max(dispatches, 1) / 1e6,

@@ -17,7 +17,7 @@ from ..log import Announcer
 from ..model import PolicyState
 from ..record import Entry
 from ..remarks import standings_in
-from ..status import Subject
+from ..statuswriter import Subject
 from .families import About, Now, render
 from .section import Outlets
 from .tally import Tally

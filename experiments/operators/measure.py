@@ -46,7 +46,7 @@ from dasec.model import (
 from dasec.record import Entry, Stages
 from dasec.recordfile import RecordFile
 from dasec.recordtail import RecordTail
-from dasec.status import Subject
+from dasec.statuswriter import Subject
 from dasec.top import Recent, picture
 
 STATE = PolicyState()

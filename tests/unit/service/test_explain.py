@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.exits import ExitStatus, Refusal
-from dasec.explain import end_of, explain, record_of, render
+from dasec.explain import Story, VcpuStory, end_of, explain, record_of, render
 from dasec.grounds import Grounds
 from dasec.hosts.fake import EXACT
 from dasec.log import Announcer
@@ -24,7 +24,8 @@ from dasec.recordfile import WHOLE_BYTES, WHOLE_PART, RecordFile
 from dasec.recordtail import WHOLE, RecordTail, Unreadable
 from dasec.replay import replay
 from dasec.ruletext import RULES
-from dasec.status import INTERVAL_NS, StatusFile, Subject
+from dasec.status import INTERVAL_NS
+from dasec.statuswriter import StatusFile, Subject
 
 from .command import REPOSITORY, dasec
 from .periods import STATE, busy_history, histories
@@ -203,7 +204,7 @@ def test_what_a_former_policy_wrote_explains_nothing_after_it_was_put_back(tmp_p
 
 
 def test_a_record_of_an_older_version_is_read_from_its_header(tmp_path: Path) -> None:
-    from dasec.record import Encoder
+    from dasec.encoder import Encoder
 
     encoder, header = Encoder.begin("none", {}, STATE)
     lines = [encoder.line(entry) for entry in busy_history(5)]
@@ -287,6 +288,18 @@ def test_an_unknown_workload_is_one_line_with_the_nearest_name(tmp_path: Path) -
         f"dasec: no workload 'hungri' in the last period of the record {tmp_path / 'r'}:"
         " did you mean `hungry`?"
     ]
+
+
+def test_a_thread_that_calls_itself_an_escape_code_does_nothing_to_the_terminal() -> None:
+    story = Story(
+        workload="a",
+        share=1024,
+        record="r",
+        period=1,
+        guard="",
+        vcpus=[VcpuStory(vcpu="\x1b[2J\nweb\udcff", tid=7, knobs=[])],
+    )
+    assert render(story).splitlines()[-1] == "�[2J�web� (thread 7)"
 
 
 def test_json_is_what_a_program_reads(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from dasec.metrics.exporter import Exporter
 from dasec.metrics.section import Outlets
 from dasec.model import Change, Knob, Outcome, Result, Usage
 from dasec.record import Entry
-from dasec.status import Subject
+from dasec.statuswriter import Subject
 
 from .periods import STATE, busy_history, histories
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
+from dasec.encoder import Encoder
 from dasec.model import IDLE
 from dasec.record import (
     SCHEMA,
     Decoder,
-    Encoder,
     Entry,
     decision_row,
     result_row,

@@ -14,7 +14,8 @@ from dasec.linux import procfs
 from dasec.log import Announcer
 from dasec.model import Change, Knob, Knobs, Outcome, Result
 from dasec.record import Entry
-from dasec.status import INTERVAL_NS, STALE_NS, Absent, StatusFile, Subject, read, render
+from dasec.status import INTERVAL_NS, STALE_NS, Absent, read, render
+from dasec.statuswriter import StatusFile, Subject
 
 from .periods import STATE, busy_history
 
