@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -46,6 +47,7 @@ def main() -> int:
         return 3
     shutil.rmtree(told.out, ignore_errors=True)
     told.out.mkdir(parents=True)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # everything is put back first
     found = soak(told.minutes * 60, told.out.absolute(), told.seed, Progress())
     report.write(found, told.out)
     print(json.dumps(report.summary(found), indent=2))
