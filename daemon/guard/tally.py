@@ -16,7 +16,7 @@ those of its first window): in two periods alone chance says who counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import Period, VcpuId
@@ -51,7 +51,7 @@ class Tally(NamedTuple):
 
 
 class Service(NamedTuple):
-    """One vCPU without the policy: siblings that it woke; how often it was woken from outside the workload, and
+    """One vCPU without the policy: siblings that it woke; how often it was woken from outside, and
     at all; time running, and busy."""
 
     vcpu: VcpuId
@@ -104,10 +104,13 @@ def weighed(services: Iterable[Service], period: Period) -> tuple[tuple[Services
     return tuple(weights), tuple(tallies)
 
 
-def _voices(mine: Iterable[Service]) -> list[int]:
+def _voices(mine: Sequence[Service]) -> list[int]:
     """How often each of a workload's vCPUs counts."""
-    woke, asked, bursts = ([each[column] for each in mine] for column in (1, 2, 3))
-    return next((counts for counts in (woke, asked) if sum(counts) >= LEAST_WOKEN), bursts)
+    woke = [each.woke for each in mine]
+    asked = [each.asked for each in mine]
+    if sum(woke) >= LEAST_WOKEN:
+        return woke
+    return asked if sum(asked) >= LEAST_WOKEN else [each.bursts for each in mine]
 
 
 def added(tallies: Iterable[Tally], services: Iterable[Services], period: Period) -> tuple[Tally, ...]:
