@@ -1,4 +1,4 @@
-"""A domain that migrates between two libvirtds of this host: the one that it leaves forgets it, the other manages it."""
+"""A domain that migrates between two libvirtds: where it was it is forgotten, where it is it is managed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux import affinity
 from dasec.model import Change, Knob, Outcome, Snapshot
 from dasec.workloads.libvirt import LibvirtWorkloads, Rule
 from tests.contract.stage import MainlineStage
@@ -55,14 +54,12 @@ class Node:
 
     def write_all(self) -> None:
         """Another weight and slice for each vCPU."""
-        changes = [
-            change
-            for vcpu, knobs in self.period().knobs.items()
-            for change in (
-                Change(vcpu, Knob.WEIGHT, knobs.weight, 1500, "test"),
-                Change(vcpu, Knob.RESCHEDULING_LATENCY, knobs.rescheduling_latency_ns, 7_000_000, "test"),
-            )
-        ]
+        changes = []
+        for vcpu, (weight, latency_ns, _) in self.period().knobs.items():
+            assert weight is not None
+            assert latency_ns is not None
+            changes.append(Change(vcpu, Knob.WEIGHT, weight, 1500, "test"))
+            changes.append(Change(vcpu, Knob.RESCHEDULING_LATENCY, latency_ns, 7_000_000, "test"))
         assert {result.outcome for result in self.stage.mainline.apply(changes)} == {Outcome.APPLIED}
 
     def close(self) -> None:
@@ -80,8 +77,8 @@ def nodes(libvirtd: Libvirtd, tmp_path: Path) -> Iterator[tuple[Node, Node]]:
 
 
 def migrate(source: Node, target: Node, description: str, port: int) -> None:
-    """Over this host's loopback. The target's ids of domains are used up first as far as the source's: groups are
-    named after them, and here the two nodes share one tree of groups."""
+    """Over this host's loopback. The target first uses up the ids of domains as far as the source has: groups
+    are named after them, and here the two nodes share one tree of groups."""
     domain = source.connection.lookupByName(NAME)
     used = 0
     while used <= domain.ID():
@@ -112,9 +109,9 @@ def test_a_domain_that_migrates_is_forgotten_here_and_managed_there_within_two_p
     assert there.managed() == []
     assert here.managed() == here.there() != []
     here.write_all()
-    here.stage.close()
+    here.stage.mainline.restore()
     for numbers, mask in zip(vcpus_of(here.libvirtd, NAME), pinned, strict=True):
         assert has_libvirts_weight(numbers)
-        assert affinity.get(numbers.tid) == mask
+        assert is_untouched(numbers.tid, mask)
     here.connection.lookupByName(NAME).destroy()
     wait_for(lambda: groups(PREFIX) == {})
