@@ -49,8 +49,8 @@ class Life:
         self._began_s = time.monotonic()
 
     def reload(self) -> None:
-        """A workload more or fewer, perhaps another policy, by SIGHUP. Only the one that has no children comes and
-        goes: what children inherit of one that leaves is a known limit (docs/safety.md)."""
+        """A workload more or fewer, perhaps another policy, by SIGHUP. Only the one without children comes
+        and goes: what children inherit of one that leaves is a known limit (docs/safety.md)."""
         head, *workloads = self._arena.configuration().split("[[workload]]")
         kept = [one for one in workloads if 'name = "solo"' not in one or self._chance.random() < 0.5]
         text = head + "".join(f"[[workload]]{one}" for one in kept)
