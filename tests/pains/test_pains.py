@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from dasec.linux import affinity, cgroupfs, knob
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Period, VcpuId
 from dasec.policy import POLICIES, Parameters, policy_named
-from tests.architecture.source import all_sources, imports
+from tests.architecture.source import Source, all_sources, imports
 from tests.properties.strategies import periods
 
 BY_UNIT = re.compile(r"systemctl|set-property|org\.freedesktop\.systemd1")
@@ -61,7 +62,7 @@ def test_no_controller_but_cpu_is_ever_switched(on: bool, tmp_path: Path) -> Non
     control.write_text("")
     cgroupfs.hand_on_cpu(str(control), on=on)
     assert control.read_text() == ("+cpu" if on else "-cpu")
-    writers = {source.path for source in all_sources() if "hand_on_cpu" in _text(source.path)}
+    writers = {source.path for source in sources() if "hand_on_cpu" in _text(source.path)}
     assert writers <= {"linux/cgroupfs.py", "linux/knob.py", "hosts/mainline/owngroups.py"}
     assert [path for path in _paths() if re.search(r"[\"'][+-]cpuset", _text(path))] == []
 
@@ -73,12 +74,18 @@ def test_nothing_is_set_or_undone_by_way_of_the_service_manager() -> None:
 
 def test_the_daemon_never_calls_libvirt() -> None:
     """Who calls it from a hook hangs with it; who holds a connection is deaf after it restarts."""
-    found = {source.path for source in all_sources() for _, name in imports(source) if name == "libvirt"}
+    found = {source.path for source in sources() for _, name in imports(source) if name == "libvirt"}
     assert found == {"vm.py"}, "the command `dasec vm` only"
 
 
+@cache
+def sources() -> list[Source]:
+    """Parsed once."""
+    return all_sources()
+
+
 def _paths() -> list[str]:
-    return [source.path for source in all_sources()]
+    return [source.path for source in sources()]
 
 
 def _text(path: str) -> str:

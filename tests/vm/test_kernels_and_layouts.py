@@ -45,7 +45,8 @@ def passes_in_guest(kernel: str, layout: CgroupLayout, tests: str, scratch: Path
 def test_an_eevdf_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     layout: CgroupLayout, tmp_path: Path
 ) -> None:
-    passes_in_guest(EEVDF, layout, f"{CONTRACT} {GROUPS} {HOTPLUG} {BPF} {END_TO_END}", tmp_path)
+    once = HOTPLUG if layout is CgroupLayout.V2 else ""  # CPUs are the same whatever the layout
+    passes_in_guest(EEVDF, layout, f"{CONTRACT} {GROUPS} {once} {BPF} {END_TO_END}", tmp_path)
 
 
 @pytest.mark.vm
