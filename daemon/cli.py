@@ -161,6 +161,7 @@ def verify(directory: Path) -> None:
 @directory_option
 def restore(directory: Path, force: bool) -> None:
     """Put everything back; harmless to repeat."""
+    from .metrics.textfile import sweep
     from .safety.restore import restore as put_all_back
 
     if not directory.exists():
@@ -170,6 +171,7 @@ def restore(directory: Path, force: bool) -> None:
         restored, notices = put_all_back(directory, force=force)
     except OSError as error:
         raise Refusal(ExitStatus.HOST, _because(error, directory)) from error
+    sweep(directory)
     for line in (*map(str, notices), *restored.left_alone, *restored.failed):
         click.echo(line)
     click.echo(f"{restored.put_back} knobs put back, {restored.vanished} of threads that are gone")

@@ -24,6 +24,7 @@ from .hosts.rehearsal import Rehearsal
 from .incidents import Incidents
 from .log import LOGGER, Announcer
 from .loop import Parts, control
+from .metrics.textfile import sweep
 from .model import Core, Level, PolicyState
 from .notify import ServiceManager
 from .pace import Pace
@@ -242,11 +243,14 @@ def _status(order: Order, subject: Subject, announcer: Announcer) -> Iterator[St
 
 def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:
     """The metrics, if they have somewhere to go."""
+    directory = order.directory if order.touches_the_host else None
+    if directory is not None:
+        sweep(directory)
     outlets = order.config.metrics.outlets()
     if outlets is not None:
         from .metrics.exporter import Exporter
 
-        yield Exporter(outlets, announcer)
+        yield Exporter(outlets, announcer, directory)
 
 
 def _introduce(order: Order, capabilities: Capabilities) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import wholefile
 from ..exits import ExitStatus, Refusal
 from ..log import Announcer
 from ..model import PolicyState
@@ -21,6 +19,7 @@ from ..statuswriter import Subject
 from .families import About, Now, render
 from .section import Outlets
 from .tally import Tally
+from .textfile import Textfile
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -36,9 +35,11 @@ class Exporter:
         self,
         outlets: Outlets,
         announcer: Announcer,
+        directory: Path | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._outlets, self._announcer, self._clock = outlets, announcer, clock
+        self._textfile = Textfile(outlets.textfile, directory) if outlets.textfile else None
         self._about = NOBODY
         self._tally = Tally()
         self._due_ns = self._rendered_clock_ns = 0
@@ -75,16 +76,15 @@ class Exporter:
             )
             self._rendered_clock_ns = entry.clock_ns
             self.text = render(self._about, self._tally, self._now(since_ns, entry.decision.state)).encode()
-            if self._outlets.textfile is not None:
-                self._put(self._outlets.textfile)
+            if self._textfile is not None:
+                self._put(self._textfile)
 
     def close(self) -> None:
         """The daemon ends: no endpoint, and no file that says otherwise."""
         if self._endpoint is not None:
             self._endpoint.close()
-        if self._outlets.textfile is not None:
-            with contextlib.suppress(OSError):
-                self._outlets.textfile.unlink(missing_ok=True)
+        if self._textfile is not None:
+            self._textfile.remove()
 
     @property
     def port(self) -> int | None:
@@ -112,9 +112,10 @@ class Exporter:
             standings=standings_in(state),
         )
 
-    def _put(self, path: Path) -> None:
+    def _put(self, file: Textfile) -> None:
+        path = file.path
         try:
-            wholefile.replace(path, self.text)
+            file.put(self.text)
         except OSError as error:
             self._announcer.state(
                 "textfile", f"metrics {path}: {error.strerror}: the textfile is not written"

@@ -23,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from dasec.config import ConfigError, check
-from dasec.exits import Refusal
+from dasec.exits import ExitStatus, Refusal
 from dasec.hosts.fake import EXACT
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
@@ -32,6 +32,7 @@ from dasec.model import Change, Knob, Outcome, Result, Usage
 from dasec.record import Entry
 from dasec.statuswriter import Subject
 
+from .command import dasec
 from .periods import STATE, busy_history, histories
 
 LOOPBACK = "127.0.0.1"
@@ -49,8 +50,13 @@ class Clock:
         return self.now_ns
 
 
-def exporter(port: int | None = None, textfile: Path | None = None, address: str = LOOPBACK) -> Exporter:
-    told = Exporter(Outlets(address, port, textfile, 1), Announcer(), Clock())
+def exporter(
+    port: int | None = None,
+    textfile: Path | None = None,
+    address: str = LOOPBACK,
+    directory: Path | None = None,
+) -> Exporter:
+    told = Exporter(Outlets(address, port, textfile, 1), Announcer(), directory, Clock())
     told.begin(SUBJECT)
     return told
 
@@ -273,6 +279,26 @@ def test_the_textfile_is_replaced_whole_and_leaves_with_the_daemon(tmp_path: Pat
         os.umask(mask)
     assert (tmp_path / "dasec.prom").read_bytes() == told.text
     assert (tmp_path / "dasec.prom").stat().st_mode & 0o777 == 0o644, "node_exporter is another user"
+    told.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_textfile_of_a_killed_daemon_is_removed_when_its_knobs_are_put_back(tmp_path: Path) -> None:
+    run, textfile = tmp_path / "run", tmp_path / "dasec.prom"
+    run.mkdir()
+    told = exporter(textfile=textfile, directory=run)
+    for entry in busy_history(2):
+        told.write(entry, STATE)
+    assert textfile.exists()
+    assert dasec("restore", "--directory", run).status == ExitStatus.DONE
+    assert not textfile.exists()
+    assert dasec("restore", "--directory", run).status == ExitStatus.DONE
+
+
+def test_a_textfile_that_ends_with_its_daemon_leaves_no_note_of_it(tmp_path: Path) -> None:
+    told = exporter(textfile=tmp_path / "dasec.prom", directory=tmp_path)
+    for entry in busy_history(2):
+        told.write(entry, STATE)
     told.close()
     assert list(tmp_path.iterdir()) == []
 

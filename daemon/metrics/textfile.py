@@ -1,0 +1,45 @@
+"""The file for node_exporter's textfile collector, which must not outlive what it tells of.
+
+A daemon that is killed cannot remove its file, and node_exporter would go on to serve it. So where it is
+stands beside the journal, and whoever puts the knobs back, or starts next, removes it: the present
+configuration may name another file, or none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from .. import wholefile
+
+NOTE = "textfile"
+"""In the daemon's directory: the path of the file."""
+
+
+class Textfile:
+    """One daemon's file. Without a directory nobody else can remove it."""
+
+    def __init__(self, path: Path, directory: Path | None) -> None:
+        self.path, self._directory = path, directory
+
+    def put(self, text: bytes) -> None:
+        """Raises OSError."""
+        if self._directory is not None and not (self._directory / NOTE).exists():
+            wholefile.replace(self._directory / NOTE, bytes(self.path))
+        wholefile.replace(self.path, text)
+
+    def remove(self) -> None:
+        """At the daemon's end."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        if self._directory is not None:
+            sweep(self._directory)
+
+
+def sweep(directory: Path) -> None:
+    """Remove the file that an ended daemon of this directory left, and the note of it."""
+    note = directory / NOTE
+    with contextlib.suppress(OSError):
+        Path(note.read_text(encoding="utf-8")).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        note.unlink(missing_ok=True)
