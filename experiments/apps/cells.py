@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 from ..suite.oracle import ORACLE
+from .driver import Driver, Order
 from .schema import Experiment, MixTable, WorkloadTable
 
 
@@ -17,7 +19,20 @@ class Instance:
 
     name: str
     workload: WorkloadTable
-    rate_per_s: float
+    rate_factor: float
+    vcpus: int
+    critical: tuple[str, ...]
+    """Names of the threads that requests wait for; empty where its driver does not know."""
+
+    def order(self, seed: int, warmup_s: float, seconds: float, folder: Path) -> Order:
+        """For one run."""
+        return replace(
+            self.workload.order(self.name, self.rate_factor),
+            seed=seed,
+            warmup_s=warmup_s,
+            seconds=seconds,
+            folder=folder,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +59,8 @@ class Cell:
 
     @property
     def critical(self) -> tuple[str, ...]:
-        """Names of the threads that requests wait for, where anybody has said so."""
-        return tuple(name for one in self.instances for name in one.workload.critical)
+        """Names of the threads that requests wait for, where anybody knows."""
+        return tuple(name for one in self.instances for name in one.critical)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +79,10 @@ class Cells:
     gaps: tuple[Gap, ...]
 
 
-def cells_of(experiment: Experiment, cores: int, missing: Mapping[str, str]) -> Cells:
-    """All points that were asked for, less those whose drivers are missing. Two that come out alike are one."""
+def cells_of(
+    experiment: Experiment, cores: int, drivers: Mapping[str, Driver], missing: Mapping[str, str]
+) -> Cells:
+    """All points that were asked for, but those with missing drivers. Two that come out alike are one."""
     possible: dict[str, Cell] = {}
     gaps = []
     for mix in experiment.mix:
@@ -74,12 +91,13 @@ def cells_of(experiment: Experiment, cores: int, missing: Mapping[str, str]) -> 
             gaps += [Gap(f"{mix.name}: {driver}", missing[driver]) for driver in lacking]
             continue
         for ratio in experiment.ratios:
-            counts = _counts(mix, ratio * cores)
+            counts = _counts(mix, ratio * cores, drivers)
             if counts is None:
                 gaps.append(Gap(f"{mix.name} at ratio {ratio:g}", f"no room on {cores} cores"))
                 continue
             for factor, layout in product(experiment.rate_factors, experiment.layouts):
-                cell = _cell(mix, counts, cores, factor, layout)
+                cell = Cell(mix.name, 0.0, factor, layout, _instances(mix, counts, factor, drivers))
+                cell = replace(cell, ratio=sum(one.vcpus for one in cell.instances) / cores)
                 possible.setdefault(cell.name, cell)
     return Cells(tuple(possible.values()), tuple(gaps))
 
@@ -94,21 +112,31 @@ def seed_for(experiment: Experiment, cell: Cell, repetition: int, index: int) ->
     return random.Random(f"{experiment.seed}/{cell.name}/{repetition}/{index}").randrange(2**31)
 
 
-def _counts(mix: MixTable, threads: float) -> tuple[int, ...] | None:
+def _counts(mix: MixTable, vcpus: float, drivers: Mapping[str, Driver]) -> tuple[int, ...] | None:
     """How many instances of each workload there are; None if a whole one is more than the ratio allows."""
-    fixed = sum(one.threads * one.count for one in mix.workload if one.count)
-    each = sum(one.threads for one in mix.workload if not one.count)
+    fixed = sum(_vcpus(one, drivers) * one.count for one in mix.workload if one.count)
+    each = sum(_vcpus(one, drivers) for one in mix.workload if not one.count)
     if not each:
         return tuple(one.count or 0 for one in mix.workload)
-    number = round((threads - fixed) / each)
+    number = round((vcpus - fixed) / each)
     return tuple(one.count or number for one in mix.workload) if number > 0 else None
 
 
-def _cell(mix: MixTable, counts: tuple[int, ...], cores: int, factor: float, layout: str) -> Cell:
-    threads = sum(one.threads * count for one, count in zip(mix.workload, counts, strict=True))
-    instances = tuple(
-        Instance(f"{one.called}-{index}", one, one.rate_per_s * factor)
+def _vcpus(workload: WorkloadTable, drivers: Mapping[str, Driver]) -> int:
+    return drivers[workload.driver].vcpus(workload.order(workload.called))
+
+
+def _instances(
+    mix: MixTable, counts: tuple[int, ...], factor: float, drivers: Mapping[str, Driver]
+) -> tuple[Instance, ...]:
+    return tuple(
+        Instance(
+            f"{one.called}-{index}",
+            one,
+            factor,
+            _vcpus(one, drivers),
+            drivers[one.driver].critical(one.order(one.called)),
+        )
         for one, count in zip(mix.workload, counts, strict=True)
         for index in range(count)
     )
-    return Cell(mix.name, threads / cores, factor, layout, instances)

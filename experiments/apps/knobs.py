@@ -33,7 +33,9 @@ class ThreadKnobs:
 _KNOBS = TypeAdapter(tuple[ThreadKnobs, ...])
 
 
-def look(tree: Tree, hierarchy: Hierarchy, vcpus: Mapping[str, Sequence[tuple[int, int, str]]]) -> list[ThreadKnobs]:
+def look(
+    tree: Tree, hierarchy: Hierarchy, vcpus: Mapping[str, Sequence[tuple[int, int, str]]]
+) -> list[ThreadKnobs]:
     """The vCPUs of all instances; those that have ended are left out."""
     weights = tree.weights()
     found = []

@@ -1,8 +1,8 @@
 """How many vCPUs of a workload wait while others are ready (the paper's Figure 3), from the daemon's records.
 
-An occasion is a workload at a look of the daemon with a vCPU that is ready, not on a core, and at least one that is
-neither ready nor running. The paper samples the same; like it, this cannot tell whether who sleeps waits for
-a ready sibling or for a request.
+An occasion is a workload at a look of the daemon with a vCPU that is ready, not on a core, and at least one
+that is neither ready nor running. The paper samples the same; like it, this cannot tell whether who sleeps
+waits for a ready sibling or for a request.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ def draw(results: Results, found: Mapping[str, Mapping[str, Occasions]]) -> Iter
     for metric, (unit, label) in {**UNITS, THROUGHPUT: (1.0, "done a second, one instance")}.items():
         rows = [row for row in shown if any(row.values(arm, metric) for arm in row.arms)]
         if rows:
-            yield Picture(f"{label} against threads a core", _png(_along_ratio(rows, arms, metric, unit, label)))
+            yield Picture(
+                f"{label} against threads a core", _png(_along_ratio(rows, arms, metric, unit, label))
+            )
     yield Picture("Ratio to the plain host; below 1 is better", _png(_beside_plain(shown, arms)))
     served = [row for row in shown if row.values(row.arms[0], "mean")]
     if served:

@@ -15,6 +15,7 @@ from dasec.exits import ExitStatus, Refusal
 
 from ..suite.analysis import LATENCIES, Summary, summarise
 from ..suite.store import Asked, Done, Store
+from .catalogue import DRIVERS
 from .cells import Cell, Gap, arms_of, cells_of
 from .schema import Experiment
 
@@ -114,7 +115,7 @@ def read(folder: Path) -> Results:
     file = folder / CONDITIONS
     conditions = _CONDITIONS.validate_json(file.read_bytes()) if file.exists() else Conditions()
     done = store.done()
-    cells = cells_of(asked.wish, asked.wish.cores, {}).possible
+    cells = cells_of(asked.wish, asked.wish.cores, DRIVERS, {}).possible
     return Results(folder, asked, conditions, done, tuple(_rows(asked.wish, cells, done)))
 
 

@@ -20,6 +20,8 @@ from dasec.exits import ExitStatus, Refusal
 from dasec.policy import POLICIES
 from dasec.section import Section
 
+from .driver import Driver, Kind, Order
+
 WATCHED = "watched"
 """The plain host with the daemon beside it, which looks and records but changes nothing."""
 
@@ -38,9 +40,6 @@ class WorkloadTable(Section):
         default=None, ge=1, le=1000, description="instances; without it, as many as make the ratio"
     )
     rate_per_s: float = Field(default=0, ge=0, le=1e7, description="requests of one instance a second")
-    critical: tuple[str, ...] = Field(
-        default=(), description='names of the threads that requests wait for, such as ["mc-worker"]'
-    )
     vcpus: tuple[str, ...] = Field(
         default=(), description="names of the threads that are vCPUs; without it, all are"
     )
@@ -52,6 +51,16 @@ class WorkloadTable(Section):
     def called(self) -> str:
         """Its own name, or its driver's."""
         return self.name or self.driver
+
+    def order(self, name: str, rate_factor: float = 1.0) -> Order:
+        """As its driver is asked, still without arrivals, times and a folder."""
+        options = {key: _plain(value) for key, value in self.options.items()}
+        return Order(name, self.threads, self.rate_per_s * rate_factor, 0, 0.0, 1.0, Path(), options)
+
+
+def _plain(value: str | int | float | bool) -> str:
+    """As a driver takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class MixTable(Section):
@@ -98,17 +107,23 @@ class Experiment(Section):
     layouts: tuple[Literal["flat", "vm"], ...] = Field(
         default=("vm",), min_length=1, description='"vm" (a group a workload), "flat", or both'
     )
-    ratios: tuple[Ratio, ...] = Field(default=(1.0,), min_length=1, description="threads a core, such as [1, 2]")
+    ratios: tuple[Ratio, ...] = Field(
+        default=(1.0,), min_length=1, description="threads a core, such as [1, 2]"
+    )
     rate_factors: tuple[Ratio, ...] = Field(default=(1.0,), min_length=1, description="factors of all rates")
     repetitions: int = Field(default=4, ge=1, le=1000, description="from 1 to 1000; 4 for a verdict")
-    seconds: float = Field(default=5.0, ge=0.2, le=3600, description="the measured part of a run, 0.2 to 3600 s")
+    seconds: float = Field(
+        default=5.0, ge=0.2, le=3600, description="the measured part of a run, 0.2 to 3600 s"
+    )
     warmup_s: float = Field(default=2.0, ge=0, le=600, description="before it, from 0 to 600 s")
     lead_s: float = Field(default=1.0, ge=0.1, le=60, description="for the daemon to start, 0.1 to 60 s")
     seed: int = Field(default=1, ge=0, lt=2**31, description="of arrivals and orders")
     cores: int = Field(default=0, ge=0, le=4096, description="cores that ratios are of; 0: those of the host")
     blame: bool = Field(default=True, description="watch who waits for whom, in all arms alike")
     needs: NeedsTable = NeedsTable()
-    mix: tuple[MixTable, ...] = Field(min_length=1, description="at least one [[mix]] with a [[mix.workload]]")
+    mix: tuple[MixTable, ...] = Field(
+        min_length=1, description="at least one [[mix]] with a [[mix.workload]]"
+    )
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -121,7 +136,7 @@ class Experiment(Section):
         return tuple(dict.fromkeys(one.driver for mix in self.mix for one in mix.workload))
 
 
-def load(path: Path, drivers: Iterable[str]) -> Experiment:
+def load(path: Path, drivers: Mapping[str, Driver]) -> Experiment:
     """The experiment in `path`. Refuses with every reason why it is none."""
     try:
         raw = tomllib.loads(path.read_text("utf-8"))
@@ -131,21 +146,39 @@ def load(path: Path, drivers: Iterable[str]) -> Experiment:
         raise _refusal(path, [f"byte {error.start} is not UTF-8: save it as UTF-8"]) from error
     except tomllib.TOMLDecodeError as error:
         raise _refusal(path, [f"not TOML: {error}: mend that line"]) from error
-    complaints = list(_between_keys(raw, tuple(drivers)))
+    complaints = list(_between_keys(raw, drivers))
     try:
         experiment = Experiment.model_validate_json(to_json(raw, inf_nan_mode="constants"))
     except ValidationError as error:
         raise _refusal(path, [*map(str, complaints_of(error, Experiment)), *map(str, complaints)]) from None
+    complaints += _of_drivers(experiment, drivers)
     if complaints:
         raise _refusal(path, list(map(str, complaints)))
     return experiment
+
+
+def _of_drivers(experiment: Experiment, drivers: Mapping[str, Driver]) -> Iterator[Complaint]:
+    """What they say to what they are told."""
+    for number, mix in enumerate(experiment.mix):
+        for index, one in enumerate(mix.workload):
+            driver = drivers.get(one.driver)
+            where = f"mix[{number}].workload[{index}]"
+            if driver and driver.kind is Kind.SERVICE and not one.rate_per_s:
+                yield Complaint(
+                    f"{where}.rate_per_s", "is missing", f"{one.driver} answers requests: give a rate"
+                )
+            try:
+                if driver:
+                    driver.critical(one.order(one.called))
+            except Refusal as refusal:
+                yield from (Complaint(f"{where}.options", line, "") for line in refusal.lines)
 
 
 def _refusal(path: Path, lines: list[str]) -> Refusal:
     return Refusal(ExitStatus.USAGE, *(f"{path}: {line}" for line in lines))
 
 
-def _between_keys(raw: Mapping[str, object], drivers: tuple[str, ...]) -> Iterator[Complaint]:
+def _between_keys(raw: Mapping[str, object], drivers: Iterable[str]) -> Iterator[Complaint]:
     """What holds between keys, and names that must be known."""
     arms = [str(table.get("name")) for table in _tables(raw, "arm")]
     known = {*POLICIES, WATCHED}
@@ -168,7 +201,7 @@ def _between_keys(raw: Mapping[str, object], drivers: tuple[str, ...]) -> Iterat
         yield from _in_mix(f"mix[{number}]", mix, drivers)
 
 
-def _in_mix(where: str, mix: Mapping[str, object], drivers: tuple[str, ...]) -> Iterator[Complaint]:
+def _in_mix(where: str, mix: Mapping[str, object], drivers: Iterable[str]) -> Iterator[Complaint]:
     workloads = list(_tables(mix, "workload"))
     for number, workload in enumerate(workloads):
         driver = workload.get("driver")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, TypeVar
 
 import numpy
 
@@ -23,9 +23,11 @@ from dasec.demo.statistics import (
     verdict,
 )
 
-from .blocks import CellT
+from .blocks import CellT, Named
 from .oracle import ORACLE
 from .store import Done
+
+OfT = TypeVar("OfT", bound=Named)
 
 JUDGED = ("mean", "p99")
 LATENCIES = ("mean", "p50", "p95", "p99")
@@ -93,7 +95,7 @@ class Summary(Generic[CellT]):
     """What the daemon complained of, once for each arm."""
 
 
-def summarise(cell: CellT, blocks: Sequence[Done], arms: Sequence[str]) -> Summary[CellT] | None:
+def summarise(cell: OfT, blocks: Sequence[Done], arms: Sequence[str]) -> Summary[OfT] | None:
     """What the finished blocks of a cell say; None if there are none."""
     mine = sorted((one for one in blocks if one.cell == cell.name), key=lambda one: one.repetition)
     if not mine:
