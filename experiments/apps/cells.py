@@ -12,6 +12,9 @@ from ..suite.oracle import ORACLE
 from .driver import Driver, Order
 from .schema import Experiment, MixTable, WorkloadTable
 
+PLAIN = "cgroup"
+"""The usual place: processes as they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instance:
@@ -44,13 +47,15 @@ class Cell:
     """Threads a core as they are, not as they were asked for: instances are whole."""
     rate_factor: float
     layout: str
+    place: str
     instances: tuple[Instance, ...]
 
     @property
     def name(self) -> str:
         """As in the report and in the names of files."""
         factor = "" if self.rate_factor == 1 else f"-x{self.rate_factor:g}"
-        return f"{self.mix}-r{self.ratio:g}{factor}-{self.layout}"
+        place = "" if self.place == PLAIN else f"-{self.place}"
+        return f"{self.mix}-r{self.ratio:g}{factor}-{self.layout}{place}"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -82,9 +87,11 @@ class Cells:
 def cells_of(
     experiment: Experiment, cores: int, drivers: Mapping[str, Driver], missing: Mapping[str, str]
 ) -> Cells:
-    """All points that were asked for, but those with missing drivers. Two that come out alike are one."""
+    """All points that were asked for, but what `missing` names. Two that come out alike are one."""
     possible: dict[str, Cell] = {}
     gaps = []
+    places = [place for place in experiment.places if place not in missing]
+    gaps += [Gap(f"place: {place}", missing[place]) for place in experiment.places if place in missing]
     for mix in experiment.mix:
         lacking = dict.fromkeys(one.driver for one in mix.workload if one.driver in missing)
         if lacking:
@@ -95,8 +102,8 @@ def cells_of(
             if counts is None:
                 gaps.append(Gap(f"{mix.name} at ratio {ratio:g}", f"no room on {cores} cores"))
                 continue
-            for factor, layout in product(experiment.rate_factors, experiment.layouts):
-                cell = Cell(mix.name, 0.0, factor, layout, _instances(mix, counts, factor, drivers))
+            for factor, layout, place in product(experiment.rate_factors, experiment.layouts, places):
+                cell = Cell(mix.name, 0.0, factor, layout, place, _instances(mix, counts, factor, drivers))
                 cell = replace(cell, ratio=sum(one.vcpus for one in cell.instances) / cores)
                 possible.setdefault(cell.name, cell)
     return Cells(tuple(possible.values()), tuple(gaps))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,28 +20,33 @@ from dasec.demo.layout import (
     share_of,
     vcpu_group,
 )
-from dasec.demo.process import ENTER, named_threads
+from dasec.demo.process import named_threads
 from dasec.demo.scenario import Memcached, Scenario
 from dasec.demo.tree import Tree
 
 from .cells import Cell, Instance
-from .driver import Role
+from .driver import Place
+from .places import InContainer, InGroup
 
 Thread = tuple[int, int, str]
 """Process id, thread id, name."""
+
+CONTAINER = "container"
+CONTAINERS = "containers"
+"""The place's name, and the folder of the containers' files."""
 
 
 @dataclass(slots=True)
 class Home:
     """The groups of one instance, and who lives in them. To the layout every application is what a memcached
-    is: vCPUs, and perhaps other threads. As a place, it starts processes in its groups."""
+    is: vCPUs, and perhaps other threads."""
 
     tree: Tree
     layout: Layout
     instance: Instance
+    contained: bool
     vcpus: list[Thread] = field(default_factory=list)
     others: set[int] = field(default_factory=set)
-    name: str = "cgroup"
 
     @property
     def tenant(self) -> Memcached:
@@ -59,24 +62,12 @@ class Home:
         """The vCPUs."""
         return self.vcpus
 
-    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
-        """A process in the instance's group, or in that of all clients. It gets no Ctrl-C of ours."""
-        group = home_of(self.tenant, self.layout) if role is Role.WORKLOAD else CLIENT
-        with log.open("wb") as output:
-            return subprocess.Popen(
-                ["/bin/sh", "-c", ENTER, str(self.tree.entry(group)), *command],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
-        """It and all that came from it: the processes of its session."""
-        if child.poll() is not None:
-            return ()
-        mine = self.tree.processes(home_of(self.tenant, self.layout)) | {child.pid}
-        return tuple(sorted(pid for pid in mine if _session_of(pid) == child.pid))
+    def place(self, files: Path, writable: Path) -> Place:
+        """Where its processes start: the demo's groups, in a container if the cell says so."""
+        home = home_of(self.tenant, self.layout)
+        if self.contained:
+            return InContainer(self.tree, home, CLIENT, files / CONTAINERS / self.instance.name, (writable,))
+        return InGroup(self.tree, home, CLIENT)
 
     def settle(self, pids: Iterable[int]) -> None:
         """Every vCPU thread that is new into a group of its own, all others into the emulator's."""
@@ -97,16 +88,19 @@ class Home:
             with contextlib.suppress(ProcessLookupError):  # a thread that has ended needs no place
                 self.tree.place(tid, group)
 
-    def managed(self, pids: tuple[int, ...]) -> Managed:
-        """As the daemon is told."""
+    def managed(self, pids: tuple[int, ...]) -> Managed | None:
+        """As the daemon is told; None for one that it cannot know: no group around its vCPUs, no process yet."""
         cgroup = f"{self.tree.name}/{managed_group(self.tenant)}" if self.layout is Layout.VM else None
+        if not pids and not cgroup:
+            return None
         return Managed(self.instance.name, share_of(self.tenant, self.layout), pids, cgroup)
 
 
 def make_homes(tree: Tree, cell: Cell, cores: int) -> tuple[Home, ...]:
     """The groups of all instances, made."""
-    homes = tuple(Home(tree, Layout(cell.layout), instance) for instance in cell.instances)
-    tree.make(groups_for(Scenario(cores, tuple(home.tenant for home in homes)), Layout(cell.layout)))
+    layout, contained = Layout(cell.layout), cell.place == CONTAINER
+    homes = tuple(Home(tree, layout, instance, contained) for instance in cell.instances)
+    tree.make(groups_for(Scenario(cores, tuple(home.tenant for home in homes)), layout))
     return homes
 
 
@@ -117,10 +111,3 @@ def threads_of(pids: Iterable[int]) -> Sequence[Thread]:
         with contextlib.suppress(OSError):
             found += [(pid, tid, name) for tid, name in named_threads(pid)]
     return sorted(found, key=lambda thread: thread[1])
-
-
-def _session_of(pid: int) -> int:
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return 0

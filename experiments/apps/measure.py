@@ -16,10 +16,12 @@ from dasec.demo.controller import Controller, Report, configuration, running
 from dasec.demo.errors import StartMissed, failure
 from dasec.demo.facts import CpuTicks, cpu_ticks, cpu_time_s
 from dasec.demo.layout import CLIENT, DAEMON
-from dasec.demo.process import sleep_until
+from dasec.demo.process import sleep_until, wait_until
 from dasec.demo.results import RunResult, TenantResult
 from dasec.demo.run import EARLY_S, LEAST_CPU_S
+from dasec.demo.tenant import START_OPTION
 from dasec.demo.tree import Tree
+from dasec.exits import Refusal
 from dasec.linux.cgroupfs import Hierarchy
 
 from ..suite.oracle import ORACLE, oracle_settings
@@ -30,11 +32,14 @@ from .driver import Driver, Outcome, Running
 from .homes import Home, make_homes
 from .schema import WATCHED, Experiment
 
+BEGINS_S = (0.1, 0.3, 1.0, 3.0)
+"""So long before it the load is told when it begins; longer where that was too late. Arrivals are the same."""
+
+DAEMON_PATIENCE_S = 60.0
+"""For the daemon's first line: on a busy machine it is late, which nobody measures."""
+
 SETTLE_S = 0.3
 """From the beginning of the load to the first look at its threads: some applications start theirs then."""
-
-PATIENCE = (1, 3, 9)
-"""Factors of the time for everything to start, on a machine that is too slow or too busy."""
 
 RECORD = "dasec.jsonl"
 
@@ -102,22 +107,26 @@ def settings_for(experiment: Experiment, cell: Cell, arm: str) -> str:
 
 
 def measure(bench: Bench, run: Run) -> Measured:
-    """One run; on a machine that is too slow or too busy to be ready in time, with more time."""
-    for patience in PATIENCE:
+    """One run; on a machine that is too slow or too busy to begin in time, with more time."""
+    for begin_s in BEGINS_S:
         with contextlib.suppress(StartMissed):
-            return _try(bench, run, bench.experiment.lead_s * patience)
-    raise failure(f"{run.arm}: the daemon has not begun in time: is the machine overloaded?")
+            return _try(bench, run, begin_s)
+    raise failure(f"load tool: not told within {BEGINS_S[-1]:g} s when to begin: is the machine overloaded?")
 
 
-def _try(bench: Bench, run: Run, lead_s: float) -> Measured:
+def _try(bench: Bench, run: Run, begin_s: float) -> Measured:
     shutil.rmtree(run.folder, ignore_errors=True)
     run.folder.mkdir(parents=True)
-    homes = make_homes(bench.tree, run.cell, bench.experiment.cores)
     ups: list[_Up] = []
     try:
+        homes = make_homes(bench.tree, run.cell, bench.experiment.cores)
         for index, home in enumerate(homes):
-            ups.append(_Up(home, _start(bench, run, home, index, lead_s)))
-        return _watch(bench, run, ups, lead_s)
+            ups.append(_Up(home, _start(bench, run, home, index)))
+        return _watch(bench, run, ups, begin_s)
+    except Refusal as refusal:
+        if START_OPTION in str(refusal):
+            raise StartMissed from refusal
+        raise
     finally:
         for up in ups:
             up.running.stop()
@@ -126,34 +135,33 @@ def _try(bench: Bench, run: Run, lead_s: float) -> Measured:
             shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-def _start(bench: Bench, run: Run, home: Home, index: int, lead_s: float) -> Running:
+def _start(bench: Bench, run: Run, home: Home, index: int) -> Running:
     experiment, instance = bench.experiment, home.instance
     order = instance.order(
         seed_for(experiment, run.cell, run.repetition, index),
-        lead_s + experiment.warmup_s,
+        experiment.warmup_s,
         experiment.seconds,
         run.folder / instance.name,
     )
-    return bench.drivers[instance.workload.driver].start(order, home)
+    return bench.drivers[instance.workload.driver].start(order, home.place(bench.directory, run.folder))
 
 
-def _watch(bench: Bench, run: Run, ups: Sequence[_Up], lead_s: float) -> Measured:
+def _watch(bench: Bench, run: Run, ups: Sequence[_Up], begin_s: float) -> Measured:
     """From the beginning of the load to its end."""
 
     def look_after() -> None:
         for up in ups:
             up.running.ensure_alive()
 
-    start_ns = time.monotonic_ns()
-    for up in ups:
-        up.running.begin(start_ns)
-    sleep_until(start_ns + int(SETTLE_S * 1e9), look_after)
     _settle(ups)
     with _controlled(bench, run, ups) as controller:
-        begin_ns = start_ns + int((lead_s + bench.experiment.warmup_s) * 1e9)
+        start_ns = time.monotonic_ns() + int(begin_s * 1e9)
+        for up in ups:
+            up.running.begin(start_ns)
+        begin_ns = start_ns + int(bench.experiment.warmup_s * 1e9)
+        sleep_until(min(begin_ns, start_ns + int(SETTLE_S * 1e9)), look_after)
+        _settle(ups)
         sleep_until(begin_ns, look_after)
-        if controller:
-            controller.ensure_begun()
         _settle(ups)
         if bench.blame:
             bench.blame.follow([up.home for up in ups])
@@ -177,14 +185,20 @@ def _settle(ups: Sequence[_Up]) -> None:
 
 @contextlib.contextmanager
 def _controlled(bench: Bench, run: Run, ups: Sequence[_Up]) -> Iterator[Controller | None]:
-    """The daemon, where the arm has one."""
+    """The daemon, where the arm has one, at work. Who has no process yet is known to it by its group."""
     if run.arm in (NONE, CONTROL):
         yield None
         return
-    managed = [up.home.managed(pids) for up in ups if (pids := up.running.pids())]
+    managed = [one for up in ups if (one := up.home.managed(up.running.pids()))]
     told = configuration(run.arm, managed, settings_for(bench.experiment, run.cell, run.arm))
     with running(bench.tree, bench.directory, run.arm, told, run.folder / RECORD) as controller:
+        wait_until(lambda: _has_begun(controller), f"dasec run, {run.arm}: begins", DAEMON_PATIENCE_S)
         yield controller
+
+
+def _has_begun(controller: Controller) -> bool:
+    controller.ensure_alive()
+    return controller.log.stat().st_size > 0
 
 
 def _mark(bench: Bench, ups: Sequence[_Up]) -> _Mark:

@@ -70,7 +70,7 @@ def _body(results: Results, waiting: Mapping[str, Mapping[str, Occasions]]) -> I
         yield f"<blockquote>{escape(wish.claim)} <cite>({escape(wish.source)})</cite></blockquote>"
     yield (
         f"<p>{escape(host_line(host))}; ratios are of {wish.cores} cores; seed {wish.seed};"
-        f" {wish.seconds:g} s measured after {wish.lead_s + wish.warmup_s:g} s of warm-up, {wish.repetitions}"
+        f" {wish.seconds:g} s measured after {wish.warmup_s:g} s of warm-up, {wish.repetitions}"
         " repetitions asked, arms of a repetition interleaved, with the same arrivals. Ratios are to the plain"
         f" host of the same repetition: geometric means with {CONFIDENCE:.0%} bootstrap intervals; below 1 is"
         " better, but for throughput."

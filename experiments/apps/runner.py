@@ -21,11 +21,12 @@ from . import arrivals
 from .cells import Cell, arms_of, cells_of
 from .driver import Driver
 from .measure import Bench, Run, measure
+from .places import PLACES
 from .results import EXPERIMENT, Conditions, raw_folder
 from .schema import Experiment
 
-RUN_OVERHEAD_S = 2.0
-"""What a run takes beside its own time, about: to start the applications, to stop them, and late answers."""
+RUN_OVERHEAD_S = 3.0
+"""What a run takes beside its own time, about: to start the applications and the daemon, to stop them, late answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,16 @@ class Schedule:
 
 def schedule(experiment: Experiment, drivers: Mapping[str, Driver]) -> Schedule:
     """Which blocks can be measured here, in their order; and what cannot, or is not as it should be."""
-    missing = {name: why for name in experiment.drivers if (why := drivers[name].missing()) is not None}
+    reasons = {name: drivers[name].missing for name in experiment.drivers}
+    reasons |= {name: PLACES[name] for name in experiment.places}
+    missing = {name: why for name, reason in reasons.items() if (why := reason()) is not None}
     cells = cells_of(experiment, experiment.cores, drivers, missing)
     blocks = tuple(
         Block(block.cell, block.repetition, tuple(arm for arm in block.arms if arm in arms))
         for block in blocks_of(cells.possible, experiment.arms, experiment.repetitions, experiment.seed)
         for arms in [arms_of(experiment, block.cell)]
     )
-    run_s = experiment.lead_s + experiment.warmup_s + experiment.seconds + RUN_OVERHEAD_S
+    run_s = experiment.warmup_s + experiment.seconds + RUN_OVERHEAD_S
     return Schedule(blocks, Conditions(cells.gaps, tuple(_missed(experiment))), run_s)
 
 

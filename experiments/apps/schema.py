@@ -107,6 +107,9 @@ class Experiment(Section):
     layouts: tuple[Literal["flat", "vm"], ...] = Field(
         default=("vm",), min_length=1, description='"vm" (a group a workload), "flat", or both'
     )
+    places: tuple[Literal["cgroup", "container"], ...] = Field(
+        default=("cgroup",), min_length=1, description='"cgroup" (processes), "container", or both'
+    )
     ratios: tuple[Ratio, ...] = Field(
         default=(1.0,), min_length=1, description="threads a core, such as [1, 2]"
     )
@@ -116,7 +119,6 @@ class Experiment(Section):
         default=5.0, ge=0.2, le=3600, description="the measured part of a run, 0.2 to 3600 s"
     )
     warmup_s: float = Field(default=2.0, ge=0, le=600, description="before it, from 0 to 600 s")
-    lead_s: float = Field(default=1.0, ge=0.1, le=60, description="for the daemon to start, 0.1 to 60 s")
     seed: int = Field(default=1, ge=0, lt=2**31, description="of arrivals and orders")
     cores: int = Field(default=0, ge=0, le=4096, description="cores that ratios are of; 0: those of the host")
     blame: bool = Field(default=True, description="watch who waits for whom, in all arms alike")
