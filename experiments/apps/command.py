@@ -1,0 +1,83 @@
+"""The applications from a shell: which of them work here, and GluonCV's environment."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from dasec.demo.layout import Group
+from dasec.demo.needs import find_tree
+from dasec.demo.tree import Tree
+from dasec.exits import ExitStatus, Refusal
+
+from .catalogue import DRIVERS
+from .driver import Place
+from .gluoncv import environment_folder, make_environment
+from .places import PLACES, Anywhere, InContainer, InGroup
+from .selftest import test
+
+HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
+TOP_NAME = "dasec-apps"
+
+
+@click.group(context_settings=HELP)
+def command() -> None:
+    """Applications for experiments."""
+
+
+@command.command(context_settings=HELP)
+@click.argument("names", nargs=-1)
+@click.option("--place", "place_name", type=click.Choice(list(PLACES)), default="here")
+def selftest(names: tuple[str, ...], place_name: str) -> None:
+    """Runs each application, or those named, for a second; exit status 1 if one that is there fails."""
+    unknown = [name for name in names if name not in DRIVERS]
+    if unknown:
+        raise Refusal(
+            ExitStatus.USAGE, f"selftest: {unknown[0]}: no such application: there are {', '.join(DRIVERS)}"
+        )
+    reason = PLACES[place_name]()
+    if reason is not None:
+        raise Refusal(ExitStatus.HOST, f"selftest: {place_name}: {reason}")
+    failed = False
+    with (
+        tempfile.TemporaryDirectory(prefix="dasec-apps-") as folder,
+        _placed(place_name, Path(folder)) as place,
+    ):
+        for name in names or DRIVERS:
+            tested = test(DRIVERS[name], place, Path(folder) / "orders")
+            failed |= not tested.works and not tested.missing
+            verdict = "works" if tested.works else "missing" if tested.missing else "FAILS"
+            click.echo(f"{name:29} {verdict:8} {tested.said}")
+    if failed:
+        raise Refusal(ExitStatus.FAILED, "selftest: not all of them work")
+
+
+@contextlib.contextmanager
+def _placed(name: str, folder: Path) -> Iterator[Place]:
+    if name == "here":
+        yield Anywhere()
+        return
+    found = find_tree()
+    tree = Tree(found.version, found.top.with_name(TOP_NAME), found.name.replace(found.top.name, TOP_NAME))
+    (folder / "orders").mkdir()
+    tree.sweep()
+    tree.make((Group(""), Group("workload"), Group("client")))
+    try:
+        if name == "cgroup":
+            yield InGroup(tree, "workload", "client")
+        else:
+            yield InContainer(tree, "workload", "client", folder / "bundles", (folder / "orders",))
+    finally:
+        tree.sweep()
+
+
+@command.command(context_settings=HELP)
+def gluoncv() -> None:
+    """Makes GluonCV's environment, 0.8 GB, in the cache folder or where DASEC_GLUONCV says."""
+    folder = environment_folder()
+    make_environment(folder)
+    click.echo(folder)
