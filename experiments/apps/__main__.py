@@ -1,9 +1,10 @@
-"""Experiments with real applications: python -m experiments.apps, from the repository's top folder."""
+"""`python -m experiments.apps`; README.md and drivers.md say more."""
 
 from __future__ import annotations
 
-from ..suite.entry import enter
+from experiments.suite.entry import enter
+
 from .command import command
 
 if __name__ == "__main__":
-    enter(command, "python -m experiments.apps")
+    enter(command, "experiments.apps")

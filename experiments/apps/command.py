@@ -1,29 +1,31 @@
-"""The experiments as a command."""
+"""The applications from a shell: experiments, which of them work here, and GluonCV's environment."""
 
 from __future__ import annotations
 
-import os
+import contextlib
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from dasec.demo import facts, needs
+from dasec.demo.layout import Group
+from dasec.demo.needs import find_tree
+from dasec.demo.tree import Tree
 from dasec.exits import ExitStatus, Refusal
 
-from ..suite.clock import minutes
-from ..suite.ground import leaving_as_before
 from .catalogue import DRIVERS
-from .compare import compare, page_of, text_of
-from .export import export
-from .page import write_page
-from .results import EXPERIMENT, note, read, store_in
-from .runner import Schedule, measure_all, refuse_unfit, schedule
-from .schema import Experiment, load
+from .driver import Place
+from .gluoncv import environment_folder, make_environment
+from .places import PLACES, Anywhere, InContainer, InGroup
+from .run_command import compare, report, run
+from .selftest import test
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
+HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
+TOP_NAME = "dasec-apps"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.group(context_settings=HELP)
 def command() -> None:
     """Experiments with real applications: run a file, report on a folder, compare two.
 
@@ -31,91 +33,59 @@ def command() -> None:
     """
 
 
-@command.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--out", type=FOLDER, help="Folder; goes on there if it was interrupted. Else results/NAME.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="In place of the file's.")
-@click.option("--repetitions", type=click.IntRange(1, 1000), help="In place of the file's; more go on.")
-@click.option("--anyway", is_flag=True, help="Also where cores are too few or the host is not quiet.")
-@click.option("--dry-run", is_flag=True, help="Check the file, and say what would be run.")
-def run(
-    file: Path,
-    out: Path | None,
-    seed: int | None,
-    repetitions: int | None,
-    anyway: bool,  # noqa: FBT001
-    dry_run: bool,  # noqa: FBT001
-) -> None:
-    """Run an experiment file; what is finished is kept, and the same command goes on."""
-    asked = load(file, DRIVERS)
-    given = {"seed": seed, "repetitions": repetitions, "cores": asked.cores or len(os.sched_getaffinity(0))}
-    wish = asked.model_copy(update={name: value for name, value in given.items() if value is not None})
-    found = schedule(wish, DRIVERS)
-    _announce(wish, found)
-    if dry_run:
+for _subcommand in (run, report, compare):
+    command.add_command(_subcommand)
+
+
+@command.command(context_settings=HELP)
+@click.argument("names", nargs=-1)
+@click.option("--place", "place_name", type=click.Choice(list(PLACES)), default="here")
+def selftest(names: tuple[str, ...], place_name: str) -> None:
+    """Runs each application, or those named, for a second; exit status 1 if one that is there fails."""
+    unknown = [name for name in names if name not in DRIVERS]
+    if unknown:
+        raise Refusal(
+            ExitStatus.USAGE, f"selftest: {unknown[0]}: no such application: there are {', '.join(DRIVERS)}"
+        )
+    reason = PLACES[place_name]()
+    if reason is not None:
+        raise Refusal(ExitStatus.HOST, f"selftest: {place_name}: {reason}")
+    failed = False
+    with (
+        tempfile.TemporaryDirectory(prefix="dasec-apps-") as folder,
+        _placed(place_name, Path(folder)) as place,
+    ):
+        for name in names or DRIVERS:
+            tested = test(DRIVERS[name], place, Path(folder) / "orders")
+            failed |= not tested.works and not tested.missing
+            verdict = "works" if tested.works else "missing" if tested.missing else "FAILS"
+            click.echo(f"{name:29} {verdict:8} {tested.said}")
+    if failed:
+        raise Refusal(ExitStatus.FAILED, "selftest: not all of them work")
+
+
+@contextlib.contextmanager
+def _placed(name: str, folder: Path) -> Iterator[Place]:
+    if name == "here":
+        yield Anywhere()
         return
-    refuse_unfit(wish, found, anyway=anyway)
-    needs.check_root()
-    needs.check_libraries()
-    folder = out or Path("results") / _name_of(file)
-    store = store_in(folder)
-    known = store.asked()
-    if known is not None:
-        store.check_options(known, wish)
-    store.belonging_to(known, wish, known.host if known else facts.metadata())
-    note(folder, found.conditions)
-    leaving_as_before(EXPERIMENT, folder, lambda: measure_all(wish, DRIVERS, found, store, click.echo))
-    _report(folder)
+    found = find_tree()
+    tree = Tree(found.version, found.top.with_name(TOP_NAME), found.name.replace(found.top.name, TOP_NAME))
+    (folder / "orders").mkdir()
+    tree.sweep()
+    tree.make((Group(""), Group("workload"), Group("client")))
+    try:
+        if name == "cgroup":
+            yield InGroup(tree, "workload", "client")
+        else:
+            yield InContainer(tree, "workload", "client", folder / "bundles", (folder / "orders",))
+    finally:
+        tree.sweep()
 
 
-@command.command()
-@click.argument("folder", type=FOLDER)
-def report(folder: Path) -> None:
-    """Write the report and the tables of a folder of results anew; nothing is measured."""
-    _report(folder)
-
-
-@command.command("compare")
-@click.argument("before", type=FOLDER)
-@click.argument("after", type=FOLDER)
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also as a page.")
-def compare_command(before: Path, after: Path, html: Path | None) -> None:
-    """What is different in AFTER: each arm of each cell that both have."""
-    found = compare(read(before), read(after))
-    click.echo(text_of(found))
-    if html:
-        html.write_text(page_of(found), encoding="utf-8")
-
-
-@command.command()
-def drivers() -> None:
-    """The applications, and why some cannot run here."""
-    for name, driver in DRIVERS.items():
-        click.echo(f"{name:16} {driver.kind:8} {driver.missing() or 'runs here'}")
-
-
-def _announce(wish: Experiment, found: Schedule) -> None:
-    cells = dict.fromkeys(block.cell.name for block in found.blocks)
-    click.echo(
-        f"{wish.title}: {len(cells)} cells, {wish.repetitions} repetitions, arms {', '.join(wish.arms)}:"
-        f" {found.runs} runs of {found.run_s:g} s, about {minutes(found.runs * found.run_s)};"
-        f" seed {wish.seed}"
-    )
-    for gap in found.conditions.gaps:
-        click.echo(f"not here: {gap.what}: {gap.why}")
-    for line in found.conditions.missed:
-        click.echo(f"warning: {line}")
-
-
-def _name_of(file: Path) -> str:
-    """`fig7/here.toml` is fig7-here."""
-    return f"{file.resolve().parent.name}-{file.stem}"
-
-
-def _report(folder: Path) -> None:
-    results = read(folder)
-    page = write_page(results)
-    tables = export(results)
-    click.echo(f"report: {page}; {', '.join(one.name for one in tables)}")
-    if not results.rows:
-        raise Refusal(ExitStatus.FAILED, f"{EXPERIMENT}: {folder}: no block is finished yet")
+@command.command(context_settings=HELP)
+def gluoncv() -> None:
+    """Makes GluonCV's environment, 0.8 GB, in the cache folder or where DASEC_GLUONCV says."""
+    folder = environment_folder()
+    make_environment(folder)
+    click.echo(folder)

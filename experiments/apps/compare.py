@@ -46,7 +46,7 @@ class Comparison:
     differences: tuple[Difference, ...]
 
 
-def compare(before: Results, after: Results) -> Comparison:
+def differences_of(before: Results, after: Results) -> Comparison:
     """Refuses two folders that have no cell in common."""
     known = {(row.cell.name, row.part): row for row in before.rows}
     pairs = [(known[key], row) for row in after.rows if (key := (row.cell.name, row.part)) in known]

@@ -89,7 +89,7 @@ class Home:
                 self.tree.place(tid, group)
 
     def managed(self, pids: tuple[int, ...]) -> Managed | None:
-        """As the daemon is told; None for one that it cannot know: no group around its vCPUs, no process yet."""
+        """As the daemon is told; None for whom it cannot know: no group around its vCPUs, no process yet."""
         cgroup = f"{self.tree.name}/{managed_group(self.tenant)}" if self.layout is Layout.VM else None
         if not pids and not cgroup:
             return None

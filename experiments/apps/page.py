@@ -17,7 +17,7 @@ from . import knobs
 from .measure import RECORD
 from .occasions import Occasions, occasions
 from .pictures import Picture, draw
-from .results import Results, Row, host_line
+from .results import ALL, Results, Row, host_line
 
 PAGE = "report.html"
 STYLE = """body{font:15px/1.45 sans-serif;max-width:75em;margin:2em auto;padding:0 1em}
@@ -70,10 +70,10 @@ def _body(results: Results, waiting: Mapping[str, Mapping[str, Occasions]]) -> I
         yield f"<blockquote>{escape(wish.claim)} <cite>({escape(wish.source)})</cite></blockquote>"
     yield (
         f"<p>{escape(host_line(host))}; ratios are of {wish.cores} cores; seed {wish.seed};"
-        f" {wish.seconds:g} s measured after {wish.warmup_s:g} s of warm-up, {wish.repetitions}"
-        " repetitions asked, arms of a repetition interleaved, with the same arrivals. Ratios are to the plain"
-        f" host of the same repetition: geometric means with {CONFIDENCE:.0%} bootstrap intervals; below 1 is"
-        " better, but for throughput."
+        f" {wish.seconds:g} s measured after {wish.warmup_s:g} s of warm-up, {wish.repetitions} repetitions"
+        " asked, arms of a repetition interleaved, with the same arrivals. Ratios are to the plain host of the"
+        f" same repetition: geometric means with {CONFIDENCE:.0%} bootstrap intervals; below 1 is better, but"
+        " for throughput."
         f" <code>{CONTROL}</code> is the plain host once more: noise.</p>"
     )
     yield from _gaps(results)
@@ -133,7 +133,8 @@ def _absolute(results: Results) -> str:
     for row in results.rows:
         for arm in (NONE, *_others(results, row)):
             times = [_number(row.absolute(arm, metric), 1e6) for metric in ("mean", "p50", "p95", "p99")]
-            rate = _number(row.absolute(arm, "throughput"), 1.0)
+            mixed = row.part == ALL and len(row.cell.parts) > 1
+            rate = "–" if mixed else _number(row.absolute(arm, "throughput"), 1.0)
             busy = [block.of(arm).busy for block in row.blocks]
             rows.append((*_where(row), arm, *times, rate, f"{sum(busy) / len(busy):.0%}"))
     columns = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "done/s, an instance", "CPU use of the host")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dasec.demo.plot import COLOURS, DASHES, NINES, NS_PER_MS, PERCENTILES, label_of
+from dasec.demo.plot import COLOURS, DASHES, NINES, NS_PER_MS, PERCENTILES, RATIOS, label_of
 from dasec.load import merged, percentile_curve
 
 from ..suite.analysis import JUDGED, PACE
@@ -113,7 +113,9 @@ def _beside_plain(rows: Sequence[Row], arms: Sequence[str]) -> Figure:
                     axes.plot(found.ratio, y, "D", color=colour, markersize=4)
         axes.axvline(1, color="0.5", linewidth=0.8)
         axes.set_xscale("log")
+        axes.set_xticks([ratio for ratio in RATIOS if axes.get_xlim()[0] <= ratio <= axes.get_xlim()[1]])
         axes.xaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
         axes.set_yticks(range(len(rows)), [f"{_called(row)}\n{row.cell.name}" for row in rows], fontsize=6)
         axes.invert_yaxis()
         axes.set_title(metric, fontsize=9)

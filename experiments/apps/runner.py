@@ -26,7 +26,7 @@ from .results import EXPERIMENT, Conditions, raw_folder
 from .schema import Experiment
 
 RUN_OVERHEAD_S = 3.0
-"""What a run takes beside its own time, about: to start the applications and the daemon, to stop them, late answers."""
+"""What a run takes beside its own time, about: starts, ends, late answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ Ratio = Annotated[float, Field(gt=0, le=1000)]
 class WorkloadTable(Section):
     """Instances of one application."""
 
-    driver: str = Field(description="the name of a driver: `python -m experiments.apps drivers` lists them")
+    driver: str = Field(description="the name of a driver (drivers.md)")
     name: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9-]*)?$", description=NAME_WANTED)
     threads: int = Field(default=2, ge=1, le=1024, description="threads of one instance, from 1 to 1024")
     count: int | None = Field(
@@ -44,7 +44,7 @@ class WorkloadTable(Section):
         default=(), description="names of the threads that are vCPUs; without it, all are"
     )
     options: Mapping[str, str | int | float | bool] = Field(
-        default={}, description="what its driver is told; experiments/apps/README.md has the options"
+        default={}, description="what its driver is told; drivers.md has the options"
     )
 
     @property
