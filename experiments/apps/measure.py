@@ -33,7 +33,7 @@ from .homes import Home, make_homes
 from .schema import WATCHED, Experiment
 
 BEGINS_S = (0.1, 0.3, 1.0, 3.0)
-"""So long before it the load is told when it begins; longer where that was too late, with the same arrivals."""
+"""So long before it the load is told when it begins; longer where that was too late. Arrivals stay."""
 
 DAEMON_PATIENCE_S = 60.0
 """For the daemon's first line: on a busy machine it is late, which nobody measures."""

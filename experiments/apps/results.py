@@ -13,7 +13,7 @@ from dasec.demo.results import RunResult
 from dasec.demo.statistics import Estimate, estimate, geometric_mean
 from dasec.exits import ExitStatus, Refusal
 
-from ..suite.analysis import LATENCIES, Summary, summarise
+from ..suite.analysis import LATENCIES, PACE, Summary, summarise
 from ..suite.store import Asked, Done, Store
 from .catalogue import DRIVERS
 from .cells import Cell, Gap, arms_of, cells_of
@@ -52,9 +52,9 @@ class Row:
         return tuple(sorted({run.arm for run in self.blocks[0].runs}))
 
     def values(self, arm: str, metric: str) -> tuple[float, ...]:
-        """One a repetition: each instance has one voice, those without such a metric none."""
-        found = (_value(one.of(arm), metric) for one in self.blocks)
-        return tuple(value for value in found if value)
+        """One a repetition: each instance has one voice. Nothing if it is missing in any repetition."""
+        found = tuple(_value(one.of(arm), metric) for one in self.blocks)
+        return found if all(found) else ()
 
     def absolute(self, arm: str, metric: str) -> Estimate | None:
         """In ns, requests a second or cores, with its interval; None where nothing has measured it."""
@@ -142,6 +142,9 @@ def _only(run: RunResult, names: set[str]) -> RunResult:
 
 def _value(run: RunResult, metric: str) -> float:
     """Of a run as a whole: the geometric mean of its instances, 0 if none has it."""
+    if metric == PACE:
+        rate = _value(run, "throughput")
+        return 1 / rate if rate else 0.0
     served = [one for one in run.tenants if metric not in LATENCIES or one.latencies.count]
     values = [value for one in served if (value := one.value(metric)) > 0]
     return geometric_mean(values) if values else 0.0
