@@ -111,8 +111,8 @@ class Child:
                 os.kill(pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends by force it, all below it and what it left behind in its session; returns when they are gone, or
-        hopeless. Idempotent."""
+        """Ends by force it, all below it and what it left behind in its session; returns when they are gone.
+        Idempotent."""
         deadline = time.monotonic() + KILL_PATIENCE_S
         while (left := {*self._below(), *in_session(self.process.pid)}) and time.monotonic() < deadline:
             for pid in left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,9 @@ def test_an_application_does_something_that_is_measured(name: str, tmp_path: Pat
     reason = driver.missing()
     if reason is not None:
         refuse(reason)
-    outcome = run(driver, Anywhere(), tmp_path / "order", trial_of(name))
+    trial = trial_of(name)
+    short = trial if name in PACKAGED else replace(trial, seconds=0.3)
+    outcome = run(driver, Anywhere(), tmp_path / "order", short)
     assert outcome.work > 0
     assert outcome.per_s > 0
     assert (outcome.latencies is not None) == (driver.kind is Kind.SERVICE)
@@ -81,7 +84,7 @@ def test_nothing_happens_before_it_is_told_to_begin(tmp_path: Path) -> None:
         running.stop()
 
 
-@pytest.mark.parametrize("name", ["fanout", "memcached", "matrixmul", "stress-ng-capped", "hackbench"])
+@pytest.mark.parametrize("name", ["fanout", "memcached", "matrixmul", "stress-ng-capped"])
 def test_stopping_leaves_no_process_and_can_be_done_again(name: str, tmp_path: Path) -> None:
     driver = DRIVERS[name]
     reason = driver.missing()
