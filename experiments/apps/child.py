@@ -20,6 +20,8 @@ POLL_S = 0.02
 READY_PATIENCE_S = 60.0
 """For a program to come up beside others that compute."""
 
+KILL_PATIENCE_S = 10.0
+
 HOLD = 'read -r wait && sleep "$wait" && exec "$@"'
 """The program that it becomes has the same process id: a policy may be attached before it begins."""
 
@@ -109,14 +111,31 @@ class Child:
                 os.kill(pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends it and all below it by force. Idempotent."""
-        if self.process.poll() is None:
-            for pid in {*self.pids(), self.process.pid}:
+        """Ends by force it, all below it and what it left behind in its session; returns when they are gone.
+        Idempotent."""
+        deadline = time.monotonic() + KILL_PATIENCE_S
+        while (left := {*self._below(), *in_session(self.process.pid)}) and time.monotonic() < deadline:
+            for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):  # what it left behind in its session
-            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.poll()  # collects it
+            time.sleep(POLL_S)
         if self.process.stdin:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
         self.process.wait()
+
+    def _below(self) -> tuple[int, ...]:
+        """Not once it has been waited for: somebody else may have its number then."""
+        return (*self.pids(), self.process.pid) if self.process.poll() is None else ()
+
+
+def in_session(leader: int, proc: Path = Path("/proc")) -> tuple[int, ...]:
+    """The processes of a session that still live; a zombie does not."""
+    found = []
+    for folder in proc.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                found.append(int(folder.name))
+    return tuple(found)

@@ -12,6 +12,7 @@ import click
 from dasec.demo.layout import Group
 from dasec.demo.needs import find_tree
 from dasec.demo.tree import Tree
+from dasec.demo.workspace import prepared
 from dasec.exits import ExitStatus, Refusal
 
 from .catalogue import DRIVERS
@@ -23,6 +24,8 @@ from .selftest import test
 
 HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
 TOP_NAME = "dasec-apps"
+DIRECTORY = Path("/run/dasec-apps")
+"""Where it is noted what of the host has to be put back."""
 
 
 @click.group(context_settings=HELP)
@@ -72,15 +75,12 @@ def _placed(name: str, folder: Path) -> Iterator[Place]:
     found = find_tree()
     tree = Tree(found.version, found.top.with_name(TOP_NAME), found.name.replace(found.top.name, TOP_NAME))
     (folder / "orders").mkdir()
-    tree.sweep()
-    tree.make((Group(""), Group("workload"), Group("client")))
-    try:
+    with prepared(tree, DIRECTORY):
+        tree.make((Group(""), Group("workload"), Group("client")))
         if name == "cgroup":
             yield InGroup(tree, "workload", "client")
         else:
             yield InContainer(tree, "workload", "client", folder / "bundles", (folder / "orders",))
-    finally:
-        tree.sweep()
 
 
 @command.command(context_settings=HELP)

@@ -62,7 +62,7 @@ def load(model: str) -> Callable[[], None]:
     net = model_zoo.get_model(model, pretrained=False, **kinetics)
     net.initialize(mxnet.init.Xavier())
     net.hybridize(static_alloc=True)
-    request = mxnet.nd.random.uniform(shape=shape_of(model))
+    request = mxnet.ndarray.random.uniform(shape=shape_of(model))
 
     def work() -> None:
         net(request).wait_to_read()

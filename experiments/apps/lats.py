@@ -53,7 +53,7 @@ class Requests:
         return (max(ends) - min(self.dates)) / 1e9
 
     def offsets(self) -> array[int]:
-        """When requests came, from the first on, ascending."""
+        """The dates from the first on, ascending."""
         first = min(self.dates, default=0)
         return array("Q", sorted(date - first for date in self.dates))
 

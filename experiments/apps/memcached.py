@@ -35,7 +35,7 @@ class Memcached:
     kind: Kind = Kind.SERVICE
 
     def missing(self) -> str | None:
-        """Our client and a server of our own; for `address` the client is enough, and `start` says what lacks."""
+        """Of the client and of a server of our own."""
         return missing_tool() or absent("memcached", "memcached")
 
     def vcpus(self, order: Order) -> int:

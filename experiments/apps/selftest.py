@@ -33,7 +33,8 @@ TRIALS: Mapping[str, Trial] = {
     "gluoncv-image-classification": Trial(1, 10),
     "gluoncv-action-recognition": Trial(1, 2, seconds=3.0),
     "matrixmul": Trial(3),
-    "stress-ng": Trial(1),
+    "sysbench-threads": Trial(warmup_s=0.0),
+    "stress-ng": Trial(1, warmup_s=0.0),
     "hackbench": Trial(4, options={"loops": "100"}),
 }
 """By name, or by how the name begins."""

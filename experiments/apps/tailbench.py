@@ -27,6 +27,10 @@ ROOT = "TAILBENCH_DIR"
 OPTIONS = {"mode": "integrated", "format": "v0.9", "load-s": "5", "client-threads": "1"}
 """`load-s`: how long the application loads its data after its client has come, at most about."""
 
+NO_ARRIVALS = "gaps between arrivals follow from seed and rate; no schedule is recorded that could show it"
+"""TailBench++'s dates are no schedule: which requests are measured depends on which were answered first, and a
+late request has the date at which its client came to it. They are kept all the same, in `dates`."""
+
 PATIENCE_S = 60.0
 SHORT_RECEIVE = re.compile(r"recvd = \d+, expected = \d+")
 
@@ -139,16 +143,13 @@ class Serving:
 
 def outcome(asked: Asked, requests: Requests) -> Outcome:
     """With the files that `dasec load` would have written."""
-    samples, arrivals = asked.order.folder / "samples", asked.order.folder / "arrivals"
+    samples = asked.order.folder / "samples"
     write(samples, requests.samples)
-    count, notes = len(requests.sojourns), []
+    count, notes = len(requests.sojourns), [NO_ARRIVALS]
     if requests.dates:
-        write(arrivals, requests.offsets())
-        notes.append("arrivals are of the measured part; a late request's is when the client came to it")
+        write(asked.order.folder / "dates", requests.offsets())
     else:
-        notes.append(
-            "v0.9 keeps no times: gaps between arrivals follow from seed and rate, seconds from rate"
-        )
+        notes.append("v0.9 keeps no times: the seconds are what so many requests take at the rate")
     if count != asked.measured:
         notes.append(f"{asked.measured} requests were asked for, {count} are in the file")
     return Outcome(
@@ -157,7 +158,6 @@ def outcome(asked: Asked, requests: Requests) -> Outcome:
         seconds=requests.seconds or count / asked.order.rate_per_s,
         latencies=latencies(requests.sojourns),
         samples=samples,
-        arrivals=arrivals if requests.dates else None,
         notes=tuple(notes),
     )
 
