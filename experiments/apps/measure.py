@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dasec import load
@@ -43,6 +43,9 @@ SETTLE_S = 0.3
 
 RECORD = "dasec.jsonl"
 
+CALIBRATED, CALIBRATION = "fanout", "iterations-per-us"
+"""The driver whose work is a counted loop, and its option: one number for all runs that are compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bench:
@@ -55,6 +58,8 @@ class Bench:
     directory: Path
     """For the daemon's configuration and state."""
     blame: BlameWatch | None
+    calibration: float
+    """Loop iterations a microsecond of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,8 @@ def _start(bench: Bench, run: Run, home: Home, index: int) -> Running:
         experiment.seconds,
         run.folder / instance.name,
     )
+    if instance.workload.driver == CALIBRATED:
+        order = replace(order, options={CALIBRATION: repr(bench.calibration), **order.options})
     return bench.drivers[instance.workload.driver].start(order, home.place(bench.directory, run.folder))
 
 

@@ -72,8 +72,8 @@ def _body(results: Results, waiting: Mapping[str, Mapping[str, Occasions]]) -> I
         f"<p>{escape(host_line(host))}; ratios are of {wish.cores} cores; seed {wish.seed};"
         f" {wish.seconds:g} s measured after {wish.warmup_s:g} s of warm-up, {wish.repetitions} repetitions"
         " asked, arms of a repetition interleaved, with the same arrivals. Ratios are to the plain host of"
-        f" the same repetition: geometric means with {CONFIDENCE:.0%} bootstrap intervals; below 1 is better, but"
-        " for throughput."
+        f" the same repetition: geometric means with {CONFIDENCE:.0%} bootstrap intervals; below 1 is better,"
+        " but for throughput."
         f" <code>{CONTROL}</code> is the plain host once more: noise.</p>"
     )
     yield from _gaps(results)

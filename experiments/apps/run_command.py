@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import click
 
 from dasec.demo import facts, needs
+from dasec.demo.run import calibrate
 from dasec.exits import ExitStatus, Refusal
+from dasec.load import find_tool
 
 from ..suite.clock import minutes
 from ..suite.ground import leaving_as_before
 from .catalogue import DRIVERS
 from .compare import differences_of, page_of, text_of
 from .export import export
+from .measure import CALIBRATION
 from .page import write_page
 from .results import EXPERIMENT, note, read, store_in
 from .runner import Schedule, measure_all, refuse_unfit, schedule
@@ -54,9 +58,13 @@ def run(
     known = store.asked()
     if known is not None:
         store.check_options(known, wish)
-    store.belonging_to(known, wish, known.host if known else facts.metadata())
+    host = known.host if known else _host()
+    store.belonging_to(known, wish, host)
     note(folder, found.conditions)
-    leaving_as_before(EXPERIMENT, folder, lambda: measure_all(wish, DRIVERS, found, store, click.echo))
+    calibration = float(str(host[CALIBRATION]))
+    leaving_as_before(
+        EXPERIMENT, folder, lambda: measure_all(wish, DRIVERS, found, store, calibration, click.echo)
+    )
     _report(folder)
 
 
@@ -77,6 +85,12 @@ def compare(before: Path, after: Path, html: Path | None) -> None:
     click.echo(text_of(found))
     if html:
         html.write_text(page_of(found), encoding="utf-8")
+
+
+def _host() -> dict[str, object]:
+    """What measures, and how fast it is: once, so that an experiment that goes on has the same work."""
+    with tempfile.TemporaryDirectory(prefix="dasec-apps-") as folder:
+        return {**facts.metadata(), CALIBRATION: calibrate(find_tool(), Path(folder))}
 
 
 def _announce(wish: Experiment, found: Schedule) -> None:

@@ -87,6 +87,7 @@ def measure_all(
     drivers: Mapping[str, Driver],
     found: Schedule,
     store: Store[Experiment],
+    calibration: float,
     say: Say,
 ) -> None:
     """All blocks that are not in the store yet. Whatever ends it, the host is as before afterwards."""
@@ -99,7 +100,7 @@ def measure_all(
     clock = Clock(sum(len(block.arms) for block in left), found.run_s)
     tree = needs.find_tree()
     with prepared(tree) as directory, blame_watch(say, wanted=experiment.blame) as watch:
-        bench = Bench(experiment, drivers, tree, find_hierarchy(), directory, watch)
+        bench = Bench(experiment, drivers, tree, find_hierarchy(), directory, watch, calibration)
         for number, block in enumerate(left, 1):
             say(
                 f"{number}/{len(left)} {block.cell.name}, repetition"
