@@ -28,8 +28,8 @@ OPTIONS = {"mode": "integrated", "format": "v0.9", "load-s": "5", "client-thread
 """`load-s`: how long the application loads its data after its client has come, at most about."""
 
 NO_ARRIVALS = "gaps between arrivals follow from seed and rate; no schedule is recorded that could show it"
-"""TailBench++'s dates are no schedule: which requests are measured depends on which were answered first, and a
-late request has the date at which its client came to it. They are kept all the same, in `dates`."""
+"""TailBench++'s dates are no schedule: which requests are measured depends on which were answered first, and
+a late request has the date at which its client came to it. They are kept all the same, in `dates`."""
 
 PATIENCE_S = 60.0
 SHORT_RECEIVE = re.compile(r"recvd = \d+, expected = \d+")
