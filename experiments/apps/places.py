@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from dasec.linux.cgroupfs import find_hierarchy
 from dasec.linux.errors import HierarchyMissing
 
 from .bundle import missing_runtime, run_command, write_bundle
-from .driver import Place, Role
+from .driver import Role
 
 
 def descendants(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
@@ -134,9 +133,3 @@ PLACES: Mapping[str, Callable[[], str | None]] = {
     "vm": _missing_vm,
 }
 """All places by name, each with why it cannot be used on this host, in one line; None: it can."""
-
-
-def remove(place: Place) -> None:
-    """What a place has on disk."""
-    if isinstance(place, InContainer):
-        shutil.rmtree(place.bundles, ignore_errors=True)

@@ -12,7 +12,7 @@ from .options import absent, options_of, whole
 from .program import Program, found
 
 CAPPED: Mapping[str, str] = {"load": "50", "slice-ms": "0"}
-"""Each stressor computes half of the time, in pieces of a few milliseconds."""
+"""Each stressor computes half of the time, in pieces as short as stress-ng makes them by default."""
 
 BURSTABLE: Mapping[str, str] = {"load": "30", "slice-ms": "500"}
 """Each stressor computes for half a second, then sleeps until its share is right again."""
