@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -24,6 +26,7 @@ from .results import EXPERIMENT, note, read, store_in
 from .runner import Schedule, measure_all, refuse_unfit, schedule
 from .schema import Experiment, load
 
+IDENTITY = ("kernel", "machine", "cpus", "cpu_model")
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
@@ -58,13 +61,20 @@ def run(
     known = store.asked()
     if known is not None:
         store.check_options(known, wish)
-    host = known.host if known else _host()
+    host = _same_host(known.host, folder) if known else _host()
     store.belonging_to(known, wish, host)
     note(folder, found.conditions)
     calibration = float(str(host[CALIBRATION]))
-    leaving_as_before(
-        EXPERIMENT, folder, lambda: measure_all(wish, DRIVERS, found, store, calibration, click.echo)
-    )
+
+    def measure() -> None:
+        failed = measure_all(wish, DRIVERS, found, store, calibration, click.echo)
+        note(folder, replace(found.conditions, gaps=(*found.conditions.gaps, *failed)))
+        if failed:
+            _report(folder)
+            lines = (f"{EXPERIMENT}: {gap.what}: {gap.why}" for gap in failed)
+            raise Refusal(ExitStatus.FAILED, *lines)
+
+    leaving_as_before(EXPERIMENT, folder, measure)
     _report(folder)
 
 
@@ -85,6 +95,17 @@ def compare(before: Path, after: Path, html: Path | None) -> None:
     click.echo(text_of(found))
     if html:
         html.write_text(page_of(found), encoding="utf-8")
+
+
+def _same_host(known: Mapping[str, object], folder: Path) -> dict[str, object]:
+    """Refuses to go on with what another one has measured."""
+    now = facts.metadata()
+    if other := [name for name in IDENTITY if known.get(name) != now[name]]:
+        raise Refusal(
+            ExitStatus.USAGE,
+            f"{EXPERIMENT}: --out: {folder}: of another host ({', '.join(other)}): name another folder",
+        )
+    return dict(known)
 
 
 def _host() -> dict[str, object]:

@@ -18,7 +18,7 @@ from ..suite.clock import Clock, minutes
 from ..suite.ground import Say, blame_watch, prepared
 from ..suite.store import Store
 from . import arrivals
-from .cells import Cell, arms_of, cells_of
+from .cells import Cell, Gap, arms_of, cells_of
 from .driver import Driver
 from .measure import Bench, Run, measure
 from .places import PLACES
@@ -89,24 +89,34 @@ def measure_all(
     store: Store[Experiment],
     calibration: float,
     say: Say,
-) -> None:
-    """All blocks that are not in the store yet. Whatever ends it, the host is as before afterwards."""
+) -> tuple[Gap, ...]:
+    """All blocks that are not in the store yet, and which cells failed: their other repetitions are left
+    out. Whatever ends it, the host is as before afterwards."""
     finished = {one.key for one in store.done()}
     left = [block for block in found.blocks if block.key not in finished]
     if finished:
         say(f"{len(found.blocks) - len(left)} of {len(found.blocks)} blocks are there already")
     if not left:
-        return
+        return ()
+    failed: dict[str, Gap] = {}
     clock = Clock(sum(len(block.arms) for block in left), found.run_s)
     tree = needs.find_tree()
     with prepared(tree) as directory, blame_watch(say, wanted=experiment.blame) as watch:
         bench = Bench(experiment, drivers, tree, find_hierarchy(), directory, watch, calibration)
         for number, block in enumerate(left, 1):
+            if block.cell.name in failed:
+                clock.runs_left -= len(block.arms)
+                continue
             say(
                 f"{number}/{len(left)} {block.cell.name}, repetition"
                 f" {block.repetition + 1}/{experiment.repetitions}: {minutes(clock.left_s)} left"
             )
-            _measure(bench, block, store, clock, say)
+            try:
+                _measure(bench, block, store, clock, say)
+            except Refusal as refusal:
+                say(f"failed: {refusal}")
+                failed[block.cell.name] = Gap(block.cell.name, f"failed: {'; '.join(refusal.lines)}")
+    return tuple(failed.values())
 
 
 def _measure(bench: Bench, block: Block[Cell], store: Store[Experiment], clock: Clock, say: Say) -> None:

@@ -13,10 +13,21 @@ import pytest
 
 from dasec.demo.tree import Tree
 from dasec.demo.workspace import DIRECTORY, lock_file
+from dasec.exits import Refusal
 from dasec.linux.cgroupfs import find_hierarchy
+from experiments.apps.command import command as apps
 
 BEGIN_PATIENCE_S = 240.0
 CELL = "cache-and-batch-r2-vm"
+BROKEN = """
+[[mix]]
+name = "broken"
+[[mix.workload]]
+driver = "memcached"
+rate_per_s = 10
+count = 2
+options = { get-ratio = 7 }
+"""
 
 
 def command(repository: Path, folder: Path, file: Path) -> list[str]:
@@ -66,15 +77,19 @@ def test_an_experiment_is_interrupted_and_goes_on_with_the_runs_that_are_missing
 
 
 def check_arrivals(repository: Path, folder: Path, arms: set[str]) -> None:
-    """The recorded arrival times: one schedule for all arms, and the same again for the same seed."""
+    """The recorded arrival times: one schedule for all arms, and the same again for the same seed; where an
+    application fails, the others are measured nevertheless."""
     (once,) = {arrivals(folder / "a", arm) for arm in arms}
     assert once
     shorter = folder / "plain.toml"
     text = smoke(repository).read_text(encoding="utf-8")
-    shorter.write_text(text.replace('["critical", "oracle"]', "[]"), encoding="utf-8")
+    shorter.write_text(text.replace('["critical", "oracle"]', "[]") + BROKEN, encoding="utf-8")
     again = command(repository, folder / "b", shorter)
-    subprocess.run(again, cwd=repository, check=True, capture_output=True)
+    done = subprocess.run(again, cwd=repository, check=False, capture_output=True, text=True)
     assert arrivals(folder / "b", "none") == once
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("apps: broken-r2-vm: failed: memcached-0: ")
+    assert "<td>broken-r2-vm</td><td>failed: " in (folder / "b" / "report.html").read_text(encoding="utf-8")
 
 
 def check_report(folder: Path) -> None:
@@ -104,9 +119,9 @@ def test_a_host_that_is_not_fit_and_a_wrong_file_are_one_line(
 ) -> None:
     file = tmp_path / "e.toml"
     file.write_text(smoke(repository).read_text(encoding="utf-8").replace(*change), encoding="utf-8")
-    run = command(repository, tmp_path / "out", file)
-    done = subprocess.run(run, cwd=repository, capture_output=True, text=True, check=False)
-    complaints = [one for one in done.stderr.splitlines() if "needs.load: a load average of 0.5" not in one]
-    assert (done.returncode, len(complaints)) == (status, 1), done.stderr
+    with pytest.raises(Refusal) as caught:
+        apps.main(["run", str(file), "--out", str(tmp_path / "out")], standalone_mode=False)
+    complaints = [one for one in caught.value.lines if "needs.load: a load average of 0.5" not in one]
+    assert (caught.value.status, len(complaints)) == (status, 1)
     assert line in complaints[0]
     assert not (tmp_path / "out").exists()
