@@ -9,8 +9,10 @@ from pathlib import Path
 
 import click
 
+from dasec.demo.errors import Interrupted
 from dasec.demo.layout import Group
 from dasec.demo.needs import find_tree
+from dasec.demo.signals import interruptible
 from dasec.demo.tree import Tree
 from dasec.demo.workspace import prepared
 from dasec.exits import ExitStatus, Refusal
@@ -69,6 +71,16 @@ def selftest(names: tuple[str, ...], place_name: str) -> None:
 
 @contextlib.contextmanager
 def _placed(name: str, folder: Path) -> Iterator[Place]:
+    """A signal ends the block, whose applications are stopped then."""
+    try:
+        with interruptible(), _made(name, folder) as place:
+            yield place
+    except Interrupted:
+        raise Refusal(ExitStatus.FAILED, "selftest: interrupted: all that it had started is gone") from None
+
+
+@contextlib.contextmanager
+def _made(name: str, folder: Path) -> Iterator[Place]:
     if name == "here":
         yield Anywhere()
         return

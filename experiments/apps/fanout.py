@@ -64,8 +64,10 @@ class FanOut:
 def _options(order: Order) -> dict[str, str]:
     """The load tool knows its own options; it refuses others in one line."""
     options = dict(order.options)
-    for name in sorted(OURS.intersection(options) | {"feeder"}.intersection(options)):
+    for name in sorted(OURS.intersection(options)):
         raise refusal(order, name, "is set here")
+    if "feeder" in options:
+        raise refusal(order, "feeder", "would be a client inside the workload: memcached has one outside")
     return options
 
 

@@ -14,6 +14,10 @@ BLOCK = re.compile(
     r"^(Wakeup|Request) Latencies percentiles \(usec\) runtime (\d+) \(s\).*\n((?:[ *]+[\d.]+th: .*\n)+)",
     re.MULTILINE,
 )
+NOTES = (
+    "requests of the warm-up are counted: schbench forgets only their latencies",
+    "latencies are of a closed loop: a worker's next request waits for the one before",
+)
 PERCENTILE = re.compile(r"([\d.]+)th: +(\d+)")
 
 
@@ -33,7 +37,7 @@ def parse(text: str) -> Outcome:
         unit="requests",
         seconds=runtime_s,
         figures=figures,
-        notes=("latencies are of a closed loop: a worker's next request waits for the one before",),
+        notes=NOTES,
     )
 
 

@@ -115,6 +115,22 @@ def test_an_application_in_a_container_is_stopped_by_force(
     wait_for(lambda: tree.processes() == frozenset())
 
 
+def test_an_interrupted_self_test_leaves_nothing(repository: Path) -> None:
+    command = [sys.executable, "-m", "experiments.apps", "selftest", "--place", "cgroup", "stress-ng-capped"]
+    process = subprocess.Popen(command, cwd=repository, stderr=subprocess.PIPE, text=True)
+    top = Path(find_hierarchy().mount) / "dasec-apps"
+    wait_for(lambda: _is_inhabited(top / "workload"))
+    process.terminate()
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert err == "selftest: interrupted: all that it had started is gone\n"
+    assert not top.exists()
+
+
+def _is_inhabited(group: Path) -> bool:
+    return group.exists() and bool((group / "cgroup.procs").read_text().split())
+
+
 def test_the_self_test_leaves_the_host_as_it_was(repository: Path) -> None:
     before = Path("/proc/self/mounts").read_text()
     done = subprocess.run(

@@ -33,7 +33,7 @@ def _tool(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def order(folder: Path, threads: int = 3, seed: int = 1, options: Mapping[str, str] | None = None) -> Order:
-    return Order("one", threads, 200, seed, 0.1, 0.3, folder, options or {})
+    return Order("one", threads, 200, seed, 0.05, 0.2, folder, options or {})
 
 
 def do(name: str, asked: Order) -> Outcome:
