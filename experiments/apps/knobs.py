@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from dasec.demo.tree import Tree
 from dasec.linux import affinity, schedattr
 from dasec.linux.cgroupfs import Hierarchy
+from dasec.linux.errors import ThreadGone
 
 FILE = "knobs.json"
 
@@ -41,7 +42,7 @@ def look(
     found = []
     for instance, threads in vcpus.items():
         for pid, tid, name in threads:
-            with contextlib.suppress(OSError, KeyError):
+            with contextlib.suppress(OSError, ThreadGone):
                 group = hierarchy.group_of(pid, tid).removeprefix(f"{tree.name}/")
                 attr, cpus = schedattr.get(tid), affinity.get(tid)
                 found.append(ThreadKnobs(instance, name, weights.get(group), attr.slice_ns, len(cpus)))

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from dasec.demo.results import RunResult, TenantResult
+from dasec.demo.tree import Tree
 from dasec.exits import Refusal
+from dasec.linux.cgroupfs import Hierarchy
 from dasec.load import latencies
 from experiments.apps import knobs
 from experiments.apps.catalogue import DRIVERS
@@ -159,6 +161,11 @@ def test_finished_runs_of_an_unfinished_block_are_kept_and_the_block_remembers(t
     assert store.begun(block) == ()
     (done,) = store.done()
     assert (done.runs, done.interrupted) == ((first, second), True)
+
+
+def test_a_thread_that_has_ended_has_no_knobs(tmp_path: Path) -> None:
+    hierarchy = Hierarchy(1, str(tmp_path), "/")
+    assert knobs.look(Tree(1, tmp_path), hierarchy, {"a-0": [(2**22 + 1, 2**22 + 1, "gone")]}) == []
 
 
 def test_an_occasion_is_a_look_at_which_somebody_waits_and_somebody_is_ready(tmp_path: Path) -> None:
