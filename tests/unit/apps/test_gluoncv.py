@@ -68,8 +68,14 @@ def test_an_environment_that_is_not_there_is_named_with_what_makes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DASEC_GLUONCV", str(tmp_path / "none"))
+    (tmp_path / "python3.11").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert DRIVERS["gluoncv-action-recognition"].missing() == (
-        f"{tmp_path / 'none'}: no environment: `python -m experiments.apps gluoncv` makes one with python3.11"
+        f"{tmp_path / 'none'}: no environment: `python -m experiments.apps gluoncv` makes one"
+    )
+    monkeypatch.setenv("PATH", "")
+    assert DRIVERS["gluoncv-action-recognition"].missing() == (
+        f"{tmp_path / 'none'}: no environment: {gluoncv.NO_PYTHON}"
     )
 
 
