@@ -113,7 +113,8 @@ class GluonCV:
         }
         words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
         threads = ("env", f"OMP_NUM_THREADS={order.threads}")
-        command = (*threads, str(python), str(INSIDE), *words)
+        # -P: else this folder comes first, whose gluoncv.py is not the library.
+        command = (*threads, str(python), "-P", str(INSIDE), *words)
         running = Measured(order, Child.start(order.name, place, command, order.folder / "log"))
         running.await_ready()
         return running
