@@ -26,6 +26,7 @@ PACKAGES = ("mxnet==1.9.1", "gluoncv==0.10.5.post0", "numpy<1.24")
 """The last releases (2022). mxnet uses numpy.bool, gone in numpy 1.24; older ones end at Python 3.11."""
 
 PYTHON = "python3.11"
+NO_PYTHON = f"{PYTHON}: not found, and numpy < 1.24, which mxnet needs, has no wheels for a newer one"
 INSIDE = Path(__file__).with_name("gluoncv_inside.py")
 
 MODELS: Mapping[str, str] = {
@@ -46,9 +47,7 @@ def make_environment(folder: Path) -> None:
     """Downloads and installs, about 0.8 GB. Refusal with the installer's last line if that fails."""
     python = shutil.which(PYTHON)
     if python is None:
-        raise Refusal(
-            ExitStatus.HOST, f"gluoncv: {PYTHON}: not found: numpy < 1.24, which mxnet needs, ends there"
-        )
+        raise Refusal(ExitStatus.HOST, f"gluoncv: {NO_PYTHON}")
     for command in (
         [python, "-m", "venv", "--clear", str(folder)],
         [str(folder / "bin" / "python"), "-m", "pip", "install", *PACKAGES],
@@ -76,7 +75,12 @@ class GluonCV:
         folder = environment_folder()
         python = folder / "bin" / "python"
         if not os.access(python, os.X_OK):
-            return f"{folder}: no environment: `python -m experiments.apps gluoncv` makes one with {PYTHON}"
+            how = (
+                NO_PYTHON
+                if shutil.which(PYTHON) is None
+                else "`python -m experiments.apps gluoncv` makes one"
+            )
+            return f"{folder}: no environment: {how}"
         done = subprocess.run(
             [str(python), "-c", "import mxnet, gluoncv"],
             stdin=subprocess.DEVNULL,
@@ -109,7 +113,8 @@ class GluonCV:
         }
         words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
         threads = ("env", f"OMP_NUM_THREADS={order.threads}")
-        command = (*threads, str(python), str(INSIDE), *words)
+        # -P: else this folder comes first, whose gluoncv.py is not the library.
+        command = (*threads, str(python), "-P", str(INSIDE), *words)
         running = Measured(order, Child.start(order.name, place, command, order.folder / "log"))
         running.await_ready()
         return running

@@ -18,7 +18,9 @@ from dasec.exits import Refusal
 from dasec.load import read_sojourns
 from experiments.apps import gluoncv
 from experiments.apps.catalogue import DRIVERS
+from experiments.apps.driver import Order
 from experiments.apps.gluoncv_inside import main, offsets_ns, serve, shape_of
+from experiments.apps.places import Anywhere
 
 
 @given(st.integers(0, 2**31), st.floats(1, 500), st.floats(0.1, 5))
@@ -68,8 +70,14 @@ def test_an_environment_that_is_not_there_is_named_with_what_makes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DASEC_GLUONCV", str(tmp_path / "none"))
+    (tmp_path / "python3.11").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert DRIVERS["gluoncv-action-recognition"].missing() == (
-        f"{tmp_path / 'none'}: no environment: `python -m experiments.apps gluoncv` makes one with python3.11"
+        f"{tmp_path / 'none'}: no environment: `python -m experiments.apps gluoncv` makes one"
+    )
+    monkeypatch.setenv("PATH", "")
+    assert DRIVERS["gluoncv-action-recognition"].missing() == (
+        f"{tmp_path / 'none'}: no environment: {gluoncv.NO_PYTHON}"
     )
 
 
@@ -96,3 +104,21 @@ def test_without_the_right_python_nothing_is_downloaded(
 def test_the_cache_is_where_the_user_has_it() -> None:
     assert gluoncv.environment_folder({"XDG_CACHE_HOME": "/c"}) == Path("/c/dasec/gluoncv")
     assert gluoncv.environment_folder({"XDG_CACHE_HOME": "/c", "DASEC_GLUONCV": "/g"}) == Path("/g")
+
+
+def test_the_library_is_imported_and_not_the_driver_of_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for the environment: its Python has a mxnet and a gluoncv that only say who they are."""
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    (libraries / "mxnet.py").touch()
+    (libraries / "gluoncv.py").write_text("raise SystemExit('the library')\n")
+    python = tmp_path / "bin/python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={libraries} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("DASEC_GLUONCV", str(tmp_path))
+    order = Order("one", 1, 10, 1, 0.1, 0.1, tmp_path / "order")
+    with pytest.raises(Refusal, match="one: ended early, exit status 1: the library"):
+        DRIVERS["gluoncv-image-classification"].start(order, Anywhere())
