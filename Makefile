@@ -7,11 +7,11 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load images chaos soak deb
+.PHONY: help dev test lint demo bench docs clean install load images chaos soak deb experiments-quick
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 dev: ## Python environment in .venv, package installed editable with all tools
 	@tools/setup python
@@ -29,6 +29,10 @@ lint: ## formats and mends what can be mended, then all linters
 demo: ## the main job on this machine, as root; under five minutes (DEMO_ARGS="--seconds 5")
 	@tools/setup
 	$(BIN)/dasec demo $(DEMO_ARGS)
+
+experiments-quick: ## every application that can run here, every policy, as root; under 15 minutes
+	@tools/setup
+	$(BIN)/python -m experiments.apps run experiments/apps/quick.toml --anyway --out results/experiments-quick
 
 bench: ## what a control period costs (BENCH_ARGS="--vcpus 1024 --json")
 	@tools/setup python

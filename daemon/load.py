@@ -215,6 +215,7 @@ def _add(subcommand: str, about: str) -> None:
 _add("service", "A request-serving workload with helpers and background work.")
 _add("memcached", "An open-loop memcached client.")
 _add("threads", "Many synthetic vCPU threads.")
+_add("matrixmul", "Batch work whose main thread coordinates its workers.")
 _add("wakeup", "Wake-up latency beside spinning threads on one core.")
 
 

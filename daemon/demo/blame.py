@@ -4,13 +4,24 @@ on the plain host just as under a policy, so that it can be compared."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from ..baselines.names import matches
 from ..edges.monitor import open_edges
 from ..linux import procfs
 from ..linux.errors import ThreadGone
 from ..model import Level, VcpuId
-from .tenant import Running
+
+
+class Followed(Protocol):
+    """A workload whose threads are watched."""
+
+    def threads(self) -> Sequence[tuple[int, int, str]]:
+        """Process id, thread id and name of each."""
+
+    @property
+    def critical(self) -> tuple[str, ...]:
+        """Names of those that requests wait for."""
 
 
 class BlameWatch:
@@ -30,7 +41,7 @@ class BlameWatch:
         """How it counts, or why it does not."""
         return self._edges.note
 
-    def follow(self, tenants: Sequence[Running]) -> None:
+    def follow(self, tenants: Sequence[Followed]) -> None:
         """Follow all threads of these workloads and no others."""
         workload_of: dict[VcpuId, int] = {}
         self._critical = [[] for _ in tenants]
@@ -41,7 +52,7 @@ class BlameWatch:
                 except ThreadGone:
                     continue
                 workload_of[who] = number
-                if any(matches(pattern, name) for pattern in one.tenant.critical):
+                if any(matches(pattern, name) for pattern in one.critical):
                     self._critical[number].append(who)
         self._edges.follow(workload_of)
 

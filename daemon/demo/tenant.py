@@ -145,6 +145,11 @@ class Running:
         return tuple((pid, tid, name) for pid in self.pids for tid, name in named_threads(pid))
 
     @property
+    def critical(self) -> tuple[str, ...]:
+        """Names of the threads that requests wait for."""
+        return self.tenant.critical
+
+    @property
     def server_log(self) -> Path:
         """What the measured process says."""
         return self.files / ("server.log" if self.has_client else "tool.log")

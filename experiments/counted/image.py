@@ -28,7 +28,7 @@ SUITE = HERE.parent / "suite"
 ROOTS = ("dasec", "hdrhistogram")
 """The daemon, and what turns the load tool's samples into figures."""
 
-SHARED = (HERE / "cpus.py", HERE / "inside.py", SUITE / "blocks.py", SUITE / "word.py")
+SHARED = (HERE / "cpus.py", HERE / "inside.py", SUITE / "blocks.py", SUITE / "oracle.py", SUITE / "word.py")
 """Of all experiments, what runs in the guest."""
 
 TASK = "task"

@@ -14,10 +14,11 @@ from dasec.demo.results import RunResult
 from dasec.demo.run import Bench, measure_one
 from dasec.demo.signals import interruptible
 from dasec.exits import ExitStatus, Refusal
-from experiments.loads.entry import enter
-from experiments.loads.runner import minutes, site
 
+from ..loads.runner import site
 from ..suite.blocks import Block, blocks_of
+from ..suite.clock import minutes
+from ..suite.entry import enter
 from ..suite.store import Store
 from .choice import EXPERIMENT, choosing, wish_for
 from .publish import publish

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from dasec.linux.bpf import LIBRARY
-from experiments.loads.entry import enter
 
 from ..counted.image import Inside
 from ..counted.machine import Task
 from ..suite.blocks import Block, Named, blocks_of
+from ..suite.entry import enter
 from ..suite.guests import guesting, host_of, machine_for, measure
 from ..suite.store import Done, Store
 from .choice import EXPERIMENT, choosing, wish_for

@@ -11,10 +11,9 @@ from dasec.demo.run import Plan
 from dasec.demo.scenario import Scenario, Timing
 
 from ..suite.blocks import Block
+from ..suite.oracle import ORACLE, oracle_settings
 from .catalogue import LOADS, Impossible, Wanted
 from .variants import variant_of
-
-ORACLE = "oracle"
 
 RUN_OVERHEAD_S = 0.8
 """What a run takes beside its own time, about: 0.3 s to stop the daemon and remove groups, as in the demo
@@ -94,7 +93,7 @@ def cells_of(wish: Wish) -> Cells:
 
 def plan_of(wish: Wish, block: Block[Cell]) -> Plan:
     """The block as the demo's machinery takes it; arrivals depend on seed, cell and repetition alone."""
-    critical = sorted({name for tenant in block.cell.scenario.tenants for name in tenant.critical})
+    critical = [name for tenant in block.cell.scenario.tenants for name in tenant.critical]
     seed = random.Random(f"{wish.seed}/{block.cell.name}").randrange(2**31)
     return Plan(
         block.cell.scenario,
@@ -104,7 +103,7 @@ def plan_of(wish: Wish, block: Block[Cell]) -> Plan:
         wish.repetitions,
         seed,
         {
-            ORACLE: f'policy = "{ORACLE}"\n[oracle]\ncritical = {critical}\n',
+            ORACLE: oracle_settings(critical),
             **{arm: settings_of(arm) for arm in wish.arms if arm.endswith(GUARDED)},
             **{one.arm: one.settings for one in map(variant_of, wish.arms) if one},
         },

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from dasec.demo import facts, needs
-from dasec.demo.errors import Interrupted
-from dasec.demo.signals import interruptible
-from dasec.demo.untouched import changes, look
 from dasec.exits import ExitStatus, Refusal
 
 from ..suite.blocks import blocks_of
+from ..suite.clock import minutes
+from ..suite.ground import leaving_as_before
 from ..suite.store import Asked, Store
 from .cells import Wish, cells_of
 from .choice import choosing, wish_for
 from .publish import publish
-from .runner import EXPERIMENT, measure_blocks, minutes
+from .runner import EXPERIMENT, measure_blocks
 
 QUICK_LOADS = ("fanout", "background", "external", "pipeline")
 QUICK = {
@@ -80,7 +78,7 @@ def command(out: Path | None, dry_run: bool, report_only: bool, **options: objec
         store.begin(known)
     for line in facts.warnings(wish.cores):
         click.echo(f"warning: {line}")
-    _measure(lambda: measure_blocks(wish, blocks, store, click.echo), store)
+    leaving_as_before(EXPERIMENT, store.folder, lambda: measure_blocks(wish, blocks, store, click.echo))
     publish(store, known)
 
 
@@ -96,18 +94,3 @@ def _with_preset(options: dict[str, object]) -> dict[str, object]:
         if options[preset]:
             options = options | {name: value for name, value in values.items() if name not in given}
     return options
-
-
-def _measure(measure: Callable[[], None], store: Store[Wish]) -> None:
-    before = look()
-    try:
-        with interruptible():
-            measure()
-    except Interrupted:
-        raise Refusal(
-            ExitStatus.FAILED,
-            f"loads: interrupted: the host is as before; {store.folder} keeps what was finished:"
-            " the same command goes on, --report shows it",
-        ) from None
-    for line in changes(before, look()):
-        click.echo(f"warning: host not as before: {line}")

@@ -16,11 +16,11 @@ from dasec.linux.bpf import LIBRARY
 from ..counted.image import Inside
 from ..counted.machine import Task
 from ..suite.blocks import Block, blocks_of
+from ..suite.entry import enter
 from ..suite.guests import guesting, host_of, machine_for, measure
 from ..suite.store import Store
 from .cells import Cell, Wish, cells_of
 from .choice import choosing, wish_for
-from .entry import enter
 from .order import Order
 from .publish import publish
 from .runner import EXPERIMENT, check_arrivals

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from dasec.demo.arms import CONTROL
 from dasec.demo.plot import COLOURS, RATIOS
 
-from .analysis import JUDGED, SHARE_GOAL, Compared, Summary
-from .cells import ORACLE, Wish
+from ..suite.analysis import JUDGED, SHARE_GOAL, Compared, Summary
+from ..suite.oracle import ORACLE
+from .cells import Cell, Wish
 from .settling import GOAL_PERIODS, Course
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ STYLES = {"mean": "-", "p99": ":"}
 MARKERS = "osD^vP*X"
 
 
-def draw(wish: Wish, summaries: Sequence[Summary], folder: Path) -> tuple[str, ...]:
+def draw(wish: Wish, summaries: Sequence[Summary[Cell]], folder: Path) -> tuple[str, ...]:
     """Write the pictures for which there are numbers; their names."""
     import matplotlib
 
@@ -77,7 +78,7 @@ def _colour(wish: Wish, arm: str) -> str:
     return COLOURS[wish.arms.index(arm) % len(COLOURS)]
 
 
-def _loads(summaries: Sequence[Summary]) -> list[str]:
+def _loads(summaries: Sequence[Summary[Cell]]) -> list[str]:
     return list(dict.fromkeys(one.cell.load for one in summaries))
 
 
@@ -97,7 +98,7 @@ def _panels(loads: Sequence[str], title: str) -> tuple[object, Iterator[Axes]]:
 
 
 def _draw_lines(
-    wish: Wish, summaries: Sequence[Summary], along: Callable[[Summary], float], label: str
+    wish: Wish, summaries: Sequence[Summary[Cell]], along: Callable[[Summary[Cell]], float], label: str
 ) -> object:
     """For each load a panel; a line for each policy and latency, at each value the mean over the rest."""
     loads = _loads(summaries)
@@ -139,7 +140,7 @@ def _ratio_axis(axes: Axes) -> None:
     axes.grid(visible=True, color="0.9")
 
 
-def _draw_shares(wish: Wish, summaries: Sequence[Summary]) -> object:
+def _draw_shares(wish: Wish, summaries: Sequence[Summary[Cell]]) -> object:
     from matplotlib import pyplot
 
     arms = [arm for arm in wish.arms if arm not in ("none", CONTROL, ORACLE)]
@@ -178,7 +179,7 @@ def _draw_shares(wish: Wish, summaries: Sequence[Summary]) -> object:
     return figure
 
 
-def _draw_pairs(wish: Wish, summaries: Sequence[Summary], metric: str) -> object:
+def _draw_pairs(wish: Wish, summaries: Sequence[Summary[Cell]], metric: str) -> object:
     """Each cell under each policy a point: another metric's ratio against that of mean latency."""
     from matplotlib import pyplot
 

@@ -9,8 +9,8 @@ import click
 from dasec.demo.arms import CONTROL, NONE
 from dasec.exits import ExitStatus, Refusal
 
+from ..suite.analysis import summarise
 from ..suite.store import Asked, Store
-from .analysis import summarise
 from .catalogue import STEP
 from .cells import Cell, Wish, cells_of
 from .plots import draw, draw_settling

@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dasec.demo.arms import CONTROL
-from dasec.demo.statistics import CONFIDENCE, Estimate, geometric_mean
+from dasec.demo.statistics import CONFIDENCE, geometric_mean
 
-from .analysis import JUDGED, SHARE_DOMAIN, SHARE_GOAL, WORTH, Compared, Share, Summary
+from ..suite.analysis import JUDGED, SHARE_DOMAIN, SHARE_GOAL, WORTH, Compared, Share, Summary
+from ..suite.effects import effect
+from ..suite.oracle import ORACLE
 from .catalogue import LOADS
-from .cells import ORACLE, Wish
+from .cells import Cell, Wish
 from .sensitivity import PICTURE as SENSITIVITY
 from .sensitivity import sensitivity
 from .settling import GOAL_PERIODS, Course
@@ -28,7 +30,7 @@ PICTURES = {
 
 def report(
     wish: Wish,
-    summaries: Sequence[Summary],
+    summaries: Sequence[Summary[Cell]],
     impossible: Sequence[str],
     host: Mapping[str, object],
     pictures: Iterable[str],
@@ -89,7 +91,7 @@ def _settling(courses: Sequence[Course]) -> Iterator[str]:
         yield ""
 
 
-def _sensitivity(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
+def _sensitivity(wish: Wish, summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     tables = list(sensitivity(wish, summaries))
     if tables:
         yield from ("## Constants of critical: mean / p99", "", *tables)
@@ -99,7 +101,7 @@ def _policies(wish: Wish) -> list[str]:
     return [arm for arm in wish.arms if arm != "none"]
 
 
-def _where(summary: Summary) -> str:
+def _where(summary: Summary[Cell]) -> str:
     cell = summary.cell
     return f"{cell.load} ({LOADS[cell.load].prototype}) | {cell.scenario.consolidation_ratio:g}" + (
         f" | {cell.utilisation:g} | {cell.layout}"
@@ -120,7 +122,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
         yield "| " + " | ".join(row) + " |"
 
 
-def _latency_table(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
+def _latency_table(wish: Wish, summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     arms = _policies(wish)
     headings = ["none: mean, p99 ms", *(f"{arm}: {metric}" for arm in arms for metric in JUDGED)]
     headings += [f"{arm}: verdict" for arm in arms if arm != CONTROL]
@@ -137,7 +139,7 @@ def _verdict(one: Compared) -> str:
     return str(one.verdict or "–")
 
 
-def _share_table(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
+def _share_table(wish: Wish, summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     arms = [arm for arm in _policies(wish) if arm not in (CONTROL, ORACLE)]
     headings = [f"{arm}: {what}" for arm in arms for what in (*JUDGED, "goal")]
     rows = []
@@ -151,7 +153,7 @@ def _share_table(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
     return _table(headings, rows)
 
 
-def _overall(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
+def _overall(wish: Wish, summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     """Of each policy the geometric mean over the loads where there is something to gain."""
     for arm in _policies(wish):
         if arm in (CONTROL, ORACLE) or ORACLE not in wish.arms:
@@ -172,7 +174,7 @@ def _overall(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
             )
 
 
-def _side_table(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
+def _side_table(wish: Wish, summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     names = ("throughput", "background", "blame", "CPU")
     arms = _policies(wish)
     headings = ["arm", *names, "least CPU", "daemon's CPU %"]
@@ -185,7 +187,7 @@ def _side_table(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
     return _table(headings, rows)
 
 
-def _trust_table(summaries: Sequence[Summary]) -> Iterator[str]:
+def _trust_table(summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     headings = ["repetitions", "cores busy", "worst A/A mean, p99", "other work, cores", "stolen, worst run"]
     rows = []
     for one in summaries:
@@ -195,15 +197,6 @@ def _trust_table(summaries: Sequence[Summary]) -> Iterator[str]:
     return _table(headings, rows)
 
 
-def effect(found: Estimate | None) -> str:
-    """A ratio with its interval, as tables have it."""
-    if found is None:
-        return "–"
-    if math.isinf(found.high):
-        return _short(found.ratio)
-    return f"{_short(found.ratio)} [{_short(found.low)}, {_short(found.high)}]"
-
-
 def _share(found: Share | None) -> str:
     if found is None:
         return "–"
@@ -211,7 +204,3 @@ def _share(found: Share | None) -> str:
         return f"{found.share:.0%}"
     low, high = (max(-MOST_SHOWN, min(MOST_SHOWN, end)) for end in (found.low, found.high))
     return f"{found.share:.0%} [{low:.0%}, {high:.0%}]"
-
-
-def _short(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.0f}"

@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from experiments.loads.command import command  # noqa: E402  # this folder's parent has to be found first
-from experiments.loads.entry import enter  # noqa: E402
+from experiments.suite.entry import enter  # noqa: E402
 
 if __name__ == "__main__":
     enter(command, "run.py")

@@ -4,48 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.demo import workspace
 from dasec.demo.blame import BlameWatch
 from dasec.demo.needs import find_tools, find_tree
 from dasec.demo.results import RunResult
 from dasec.demo.run import Bench, Plan, Tools, calibrate, measure_one
-from dasec.demo.sentinel import watching
 from dasec.demo.tree import Tree
 from dasec.exits import ExitStatus, Refusal
 
 from ..suite.blocks import Block, Named
+from ..suite.clock import Clock, minutes
+from ..suite.ground import Say, blame_watch, prepared
 from ..suite.store import Done, Store
 from .cells import Cell, Wish, plan_of
 
 EXPERIMENT = "loads"
-
-Say = Callable[[str], None]
-
-
-@dataclass(slots=True)
-class Clock:
-    """How much is left, by what the runs so far took."""
-
-    runs_left: int
-    guess_s: float
-    runs: int = 0
-    spent_s: float = 0.0
-
-    def add(self, spent_s: float, runs: int) -> None:
-        """So many runs are over."""
-        self.spent_s += spent_s
-        self.runs += runs
-        self.runs_left -= runs
-
-    @property
-    def left_s(self) -> float:
-        """The guess counts like five runs."""
-        run_s = (self.spent_s + 5 * self.guess_s) / (self.runs + 5)
-        return self.runs_left * run_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,30 +60,12 @@ def measure_blocks(wish: Wish, blocks: Sequence[Block[Cell]], store: Store[Wish]
             check_arrivals(block, done)
 
 
-def minutes(seconds: float) -> str:
-    """For people."""
-    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 @contextlib.contextmanager
 def site(*, blame: bool, say: Say) -> Iterator[Site]:
     """The host made ready for runs, and as before afterwards."""
     tools, tree = find_tools(), find_tree()
-    descriptor = workspace.lock(workspace.DIRECTORY)
-    try:
-        with (
-            watching(tree, workspace.DIRECTORY, descriptor),
-            workspace.prepared(tree, workspace.DIRECTORY) as directory,
-            contextlib.ExitStack() as stack,
-        ):
-            watch = BlameWatch() if blame else None
-            if watch:
-                stack.callback(watch.close)
-                if not watch.works:
-                    say(f"blame is not measured: {watch.note}")
-            yield Site(tools, tree, directory, calibrate(tools.load, directory), watch)
-    finally:
-        workspace.unlock(descriptor, workspace.DIRECTORY)
+    with prepared(tree) as directory, blame_watch(say, wanted=blame) as watch:
+        yield Site(tools, tree, directory, calibrate(tools.load, directory), watch)
 
 
 def _measure(wish: Wish, place: Site, block: Block[Cell], store: Store[Wish]) -> list[RunResult]:

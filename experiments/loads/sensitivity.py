@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from .analysis import JUDGED, Compared, Summary
-from .cells import Wish
+from ..suite.analysis import JUDGED, Compared, Summary
+from .cells import Cell, Wish
 from .variants import VARIED, variant_of
 
 PICTURE = "sensitivity.png"
@@ -27,7 +27,7 @@ def _place(value: str) -> float:
         return float(value == "true")
 
 
-def sensitivity(wish: Wish, summaries: Sequence[Summary]) -> Iterator[str]:
+def sensitivity(wish: Wish, summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     """A table for each constant: ratios to the plain host, the last column the usual value's."""
     for constant, values in values_of(wish).items():
         arms = [*(f"{VARIED}:{constant}={value}" for value in values), *_usual(wish)]
@@ -48,7 +48,7 @@ def _ratios(found: Compared) -> str:
     return " / ".join(f"{found.ratios[metric].ratio:.3f}" for metric in JUDGED if metric in found.ratios)
 
 
-def draw_sensitivity(wish: Wish, summaries: Sequence[Summary], folder: Path) -> tuple[str, ...]:
+def draw_sensitivity(wish: Wish, summaries: Sequence[Summary[Cell]], folder: Path) -> tuple[str, ...]:
     """A row for each latency, a panel for each constant, a line for each cell, dotted at what the usual value
     gives; the picture's name, if any."""
     constants = values_of(wish)

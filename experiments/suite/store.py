@@ -17,7 +17,7 @@ from dasec.exits import ExitStatus, Refusal
 
 from .blocks import Block, Named
 
-ASKED, RUNS = "asked.json", "runs.jsonl"
+ASKED, RUNS, BEGUN = "asked.json", "runs.jsonl", "begun.jsonl"
 MAY_GROW = "repetitions"
 """Of what was asked: more of the same is welcome, anything else would mix what cannot be compared."""
 
@@ -39,6 +39,8 @@ class Done:
     cell: str
     repetition: int
     runs: tuple[RunResult, ...]
+    interrupted: bool = False
+    """Some of its runs are of another time than the others: what drifts slowly does not cancel in it."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -50,7 +52,17 @@ class Done:
         return next(run for run in self.runs if run.arm == arm)
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A finished run of a block that is not finished."""
+
+    cell: str
+    repetition: int
+    run: RunResult
+
+
 _DONE = TypeAdapter(Done)
+_BEGUN = TypeAdapter(Begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,9 @@ class Store(Generic[WishT]):
             return None
         try:
             found = json.loads(file.read_bytes())
-            return Asked(TypeAdapter(self.wishes).validate_python(found["wish"]), dict(found["host"]))
+            # By way of JSON, where an array may be a tuple also for strict schemas.
+            wish = TypeAdapter(self.wishes).validate_json(json.dumps(found["wish"]))
+            return Asked(wish, dict(found["host"]))
         except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
             raise self._refusal(ExitStatus.USAGE, f"{file}: cannot be read: name another folder") from error
 
@@ -104,23 +118,23 @@ class Store(Generic[WishT]):
 
     def done(self) -> tuple[Done, ...]:
         """All finished blocks. A last line that was cut off does not count."""
-        file = self.folder / RUNS
-        if not file.exists():
-            return ()
-        lines = file.read_bytes().split(b"\n")
-        return tuple(_DONE.validate_json(line) for line in lines[:-1] if line)
+        return tuple(_DONE.validate_json(line) for line in _whole_lines(self.folder / RUNS))
 
-    def add(self, block: Block[Named], runs: Sequence[RunResult]) -> Done:
+    def add(self, block: Block[Named], runs: Sequence[RunResult], *, interrupted: bool = False) -> Done:
         """Keep a finished block for good."""
-        done = Done(block.cell.name, block.repetition, tuple(runs))
-        file = self.folder / RUNS
-        whole = file.read_bytes().rpartition(b"\n") if file.exists() else (b"", b"", b"")
-        with file.open("ab") as target:
-            target.truncate(len(whole[0]) + len(whole[1]))
-            target.write(json.dumps(asdict(done)).encode() + b"\n")
-            target.flush()
-            os.fsync(target.fileno())
+        done = Done(block.cell.name, block.repetition, tuple(runs), interrupted)
+        _append(self.folder / RUNS, asdict(done))
+        (self.folder / BEGUN).unlink(missing_ok=True)
         return done
+
+    def keep(self, block: Block[Named], run: RunResult) -> None:
+        """Keep a finished run until its block is finished."""
+        _append(self.folder / BEGUN, asdict(Begun(block.cell.name, block.repetition, run)))
+
+    def begun(self, block: Block[Named]) -> tuple[RunResult, ...]:
+        """The finished runs of a block that is not finished."""
+        lines = map(_BEGUN.validate_json, _whole_lines(self.folder / BEGUN))
+        return tuple(one.run for one in lines if (one.cell, one.repetition) == block.key)
 
     def records(self, block: Block[Named]) -> Path:
         """An emptied place for the daemon's records of a block that is measured now."""
@@ -136,3 +150,18 @@ class Store(Generic[WishT]):
 
     def _refusal(self, status: ExitStatus, what: str) -> Refusal:
         return Refusal(status, f"{self.experiment}: {what}")
+
+
+def _whole_lines(file: Path) -> list[bytes]:
+    """Without what an interruption cut off."""
+    return [line for line in file.read_bytes().split(b"\n")[:-1] if line] if file.exists() else []
+
+
+def _append(file: Path, value: dict[str, object]) -> None:
+    """One more line, on the disk when this returns; what an interruption cut off before is gone."""
+    whole = file.read_bytes().rpartition(b"\n") if file.exists() else (b"", b"", b"")
+    with file.open("ab") as target:
+        target.truncate(len(whole[0]) + len(whole[1]))
+        target.write(json.dumps(value).encode() + b"\n")
+        target.flush()
+        os.fsync(target.fileno())

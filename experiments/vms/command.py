@@ -23,8 +23,8 @@ from tests.host.guests import VCPUS
 from tests.host.libvirtd import missing_tools
 from tests.vm.built import HostCannotError, guest_image
 
-from ..loads.analysis import summarise
 from ..loads.cells import Cell, Wish
+from ..suite.analysis import summarise
 from ..suite.blocks import Block
 from ..suite.store import Asked, Store
 from .fleet import Fleet

@@ -8,15 +8,15 @@ from pathlib import Path
 from dasec.demo.arms import CONTROL
 from dasec.demo.statistics import CONFIDENCE
 
-from ..loads.analysis import JUDGED, Summary
-from ..loads.cells import Wish
+from ..loads.cells import Cell, Wish
 from ..loads.plots import draw
-from ..loads.report import effect
+from ..suite.analysis import JUDGED, Summary
+from ..suite.effects import effect
 
 PICTURE = "Latency, ratio to the plain host, against vCPUs a core"
 
 
-def publish(wish: Wish, summaries: Sequence[Summary], host: Mapping[str, object], folder: Path) -> Path:
+def publish(wish: Wish, summaries: Sequence[Summary[Cell]], host: Mapping[str, object], folder: Path) -> Path:
     """Writes report.md and its picture; returns the page."""
     pictures = draw(wish, summaries, folder)
     page = folder / "report.md"
@@ -25,7 +25,7 @@ def publish(wish: Wish, summaries: Sequence[Summary], host: Mapping[str, object]
 
 
 def _lines(
-    wish: Wish, summaries: Sequence[Summary], host: Mapping[str, object], pictures: Sequence[str]
+    wish: Wish, summaries: Sequence[Summary[Cell]], host: Mapping[str, object], pictures: Sequence[str]
 ) -> Iterator[str]:
     policies = [arm for arm in wish.arms if arm not in ("none", CONTROL)]
     columns = ["client", "ratio", "busy", "none: mean, p99 ms"]

@@ -5,6 +5,7 @@
 #include "fail.h"
 #include "memory.h"
 #include "output.h"
+#include "start.h"
 #include "stop.h"
 #include "summary.h"
 
@@ -37,6 +38,8 @@ void run_prepare(struct run *run, const struct run_options *options, struct comm
 	if (cli_given(line, "step-at") != cli_given(line, "step-rate"))
 		fail_option(cli_given(line, "step-at") ? "step-at" : "step-rate",
 			    "--step-at and --step-rate go together");
+	if (cli_given(line, "start-at-ns") && options->start_on_stdin)
+		fail_option("start-on-stdin", "cannot be combined with --start-at-ns");
 	rate = (struct arrival_rate){options->rate, options->step_rate, to_ns(options->step_at)};
 	refuse_special_file(options->ready);
 	*run = (struct run){.options = options, .line = line};
@@ -48,10 +51,9 @@ void run_prepare(struct run *run, const struct run_options *options, struct comm
 		arrivals_write(&run->arrivals, options->arrivals);
 }
 
-static void set_start(struct run *run)
+static void set_start(struct run *run, uint64_t asked_ns)
 {
 	uint64_t now_ns = clock_now_ns();
-	uint64_t asked_ns = run->options->start_at_ns;
 
 	if (asked_ns && asked_ns < now_ns)
 		fail_run("--start-at-ns: passed %llu us before everything was ready",
@@ -91,11 +93,14 @@ static void write_ready_file(const struct run *run, const struct crew *crew, pid
 
 void run_announce(struct run *run, const struct crew *crew, pid_t feeder)
 {
-	set_start(run);
+	if (!run->options->start_on_stdin)
+		set_start(run, run->options->start_at_ns);
 	if (run->options->ready)
 		write_ready_file(run, crew, feeder);
 	else
 		write_ready(stdout, NULL, run, crew, feeder);
+	if (run->options->start_on_stdin)
+		set_start(run, start_read());
 }
 
 uint64_t run_scheduled_ns(const struct run *run, size_t request)

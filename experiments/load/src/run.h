@@ -16,6 +16,7 @@
 struct run_options {
 	double seconds, warmup, rate, step_at, step_rate;
 	uint64_t seed, start_at_ns;
+	bool start_on_stdin;
 	const char *out, *samples, *arrivals, *ready;
 };
 
@@ -31,6 +32,8 @@ struct run_options {
 	COUNT("seed", &(o)->seed, 0, UINT64_MAX, "same seed, same arrivals and lengths"),          \
 	COUNT("start-at-ns", &(o)->start_at_ns, 0, UINT64_MAX,                                     \
 	      "CLOCK_MONOTONIC time of the start, 0: 50 ms after ready"),                          \
+	FLAG("start-on-stdin", &(o)->start_on_stdin,                                               \
+	     "that time is a line on standard input, read when everything is ready"),              \
 	TEXT("out", &(o)->out, "file of the result, else standard output"),                        \
 	TEXT("samples", &(o)->samples, "file of uint64 (queue, service, sojourn) ns per request"), \
 	TEXT("arrivals", &(o)->arrivals, "file of the scheduled uint64 ns offsets"),               \
@@ -50,7 +53,10 @@ struct run {
 /* Makes the schedule and the memory for its samples; opens the output, so that it fails early. */
 void run_prepare(struct run *run, const struct run_options *options, struct command_line *line);
 
-/* Writes {"ready": true, "pid": .., "threads": {..}} and fixes the start; feeder is 0 for none. */
+/*
+ * Writes {"ready": true, "pid": .., "threads": {..}} and fixes the start, which is 0 there when it comes on
+ * standard input later; feeder is 0 for none.
+ */
 void run_announce(struct run *run, const struct crew *crew, pid_t feeder);
 
 /* The scheduled CLOCK_MONOTONIC time of a request. */

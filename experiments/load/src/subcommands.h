@@ -6,6 +6,7 @@
 int service_main(char **arguments);
 int memcached_main(char **arguments);
 int threads_main(char **arguments);
+int matrixmul_main(char **arguments);
 int wakeup_main(char **arguments);
 
 #endif

@@ -9,8 +9,8 @@ import pytest
 from dasec.demo.results import RunResult, TenantResult
 from dasec.demo.scenario import Memcached, Scenario
 from dasec.load import Latencies
-from experiments.loads.analysis import summarise
 from experiments.loads.cells import Cell, Wish
+from experiments.suite.analysis import summarise
 from experiments.suite.blocks import Block
 from experiments.suite.store import Store
 from experiments.vms.measure import INSIDE, OUTSIDE, seen_from

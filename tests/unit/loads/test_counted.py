@@ -16,13 +16,13 @@ from dasec.demo.run import record_name
 from dasec.exits import Refusal
 from experiments.counted.cpus import Cpus
 from experiments.counted.inside import RECORD, RUN, tell
-from experiments.loads.analysis import Summary, summarise
 from experiments.loads.cells import Cell, Wish, cells_of, plan_of
 from experiments.loads.choice import variants_in
 from experiments.loads.counted import DEFAULTS, command, task_for
 from experiments.loads.order import Order
 from experiments.loads.sensitivity import draw_sensitivity, sensitivity, values_of
 from experiments.loads.variants import Variant, variant_of
+from experiments.suite.analysis import Summary, summarise
 from experiments.suite.blocks import Block, blocks_of
 from experiments.suite.store import Done
 from experiments.suite.word import told_in
@@ -96,7 +96,7 @@ def test_an_arm_with_the_guard_is_the_same_policy_under_it() -> None:
     assert (told["policy"], told["guard"]["enabled"]) == ("dasec", True)
 
 
-def summaries() -> tuple[Summary, ...]:
+def summaries() -> tuple[Summary[Cell], ...]:
     """Of every arm the same latency, of weight_ratio=3 half of it."""
     cells = cells_of(WIDE).possible
     done = [

@@ -14,12 +14,12 @@ from dasec.demo.arms import arms_for
 from dasec.demo.results import RunResult, TenantResult
 from dasec.exits import Refusal
 from dasec.load import Latencies, latencies
-from experiments.loads.analysis import Summary, summarise
 from experiments.loads.cells import Cell, Wish, cells_of, plan_of
 from experiments.loads.plots import draw
 from experiments.loads.report import report
 from experiments.loads.runner import EXPERIMENT
 from experiments.loads.settling import course, courses
+from experiments.suite.analysis import Summary, summarise
 from experiments.suite.blocks import blocks_of
 from experiments.suite.store import RUNS, Asked, Done, Store
 
@@ -81,7 +81,7 @@ def done(factors: Mapping[str, float]) -> tuple[Done, ...]:
     )
 
 
-def summaries(factors: Mapping[str, float]) -> Sequence[Summary]:
+def summaries(factors: Mapping[str, float]) -> Sequence[Summary[Cell]]:
     blocks = done(factors)
     return [one for cell in CELLS if (one := summarise(cell, blocks, WISH.arms))]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy
 
@@ -22,12 +23,19 @@ from dasec.demo.statistics import (
     verdict,
 )
 
-from ..suite.store import Done
-from .cells import ORACLE, Cell
+from .blocks import CellT, Named
+from .oracle import ORACLE
+from .store import Done
+
+OfT = TypeVar("OfT", bound=Named)
 
 JUDGED = ("mean", "p99")
 LATENCIES = ("mean", "p50", "p95", "p99")
-METRICS = (*LATENCIES, "throughput", "background", "CPU", "blame")
+PACE = "pace"
+"""Time for each unit of work: the inverse of throughput, so that here, too, below 1 is better. Judged where
+nobody measures a latency: batch work."""
+
+METRICS = (*LATENCIES, PACE, "throughput", "background", "CPU", "blame")
 
 WORTH = 0.85
 """An oracle's ratio up to which there is something to gain: 15 % (the project's goal for `critical`)."""
@@ -70,10 +78,10 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Generic[CellT]):
     """One cell."""
 
-    cell: Cell
+    cell: CellT
     repetitions: int
     busy: float
     mean_ms: float
@@ -87,15 +95,14 @@ class Summary:
     """What the daemon complained of, once for each arm."""
 
 
-def summarise(cell: Cell, blocks: Sequence[Done], arms: Sequence[str]) -> Summary | None:
+def summarise(cell: OfT, blocks: Sequence[Done], arms: Sequence[str]) -> Summary[OfT] | None:
     """What the finished blocks of a cell say; None if there are none."""
     mine = sorted((one for one in blocks if one.cell == cell.name), key=lambda one: one.repetition)
     if not mine:
         return None
     plain = [one.of(NONE) for one in mine]
     runs = [run for one in mine for run in one.runs]
-    control = {metric: _ratios(mine, CONTROL, metric) for metric in JUDGED}
-    spread = {metric: control_spread(ratios) for metric, ratios in control.items() if ratios}
+    spread = _spread(mine, JUDGED) or _spread(mine, (PACE,))
     return Summary(
         cell,
         len(mine),
@@ -110,10 +117,15 @@ def summarise(cell: Cell, blocks: Sequence[Done], arms: Sequence[str]) -> Summar
     )
 
 
+def _spread(blocks: Sequence[Done], metrics: Sequence[str]) -> Mapping[str, float]:
+    control = {metric: _ratios(blocks, CONTROL, metric) for metric in metrics}
+    return {metric: control_spread(ratios) for metric, ratios in control.items() if ratios}
+
+
 def _compare(blocks: Sequence[Done], arm: str, spread: Mapping[str, float]) -> Compared:
     ratios = {metric: found for metric in METRICS if (found := _ratios(blocks, arm, metric))}
     effects = {metric: estimate(found) for metric, found in ratios.items()}
-    told = [verdict(effects[metric], len(blocks), spread[metric]) for metric in JUDGED if metric in effects]
+    told = [verdict(effects[metric], len(blocks), spread[metric]) for metric in spread if metric in effects]
     known = any(run.arm == ORACLE for run in blocks[0].runs)
     shares: dict[str, Share] = {}
     worth = False
@@ -123,7 +135,7 @@ def _compare(blocks: Sequence[Done], arm: str, spread: Mapping[str, float]) -> C
         shares = {
             metric: _share(ratios[metric], oracle[metric])
             for metric in JUDGED
-            if metric in ratios and geometric_mean(oracle[metric]) <= SHARE_DOMAIN
+            if metric in ratios and oracle[metric] and geometric_mean(oracle[metric]) <= SHARE_DOMAIN
         }
     cpu = [_least_cpu(one.of(arm), one.of(NONE)) for one in blocks]
     judged = arm not in (CONTROL, ORACLE) and bool(told)
@@ -149,9 +161,10 @@ def _share_goal(shares: Mapping[str, Share]) -> str:
 
 def _harm_goal(effects: Mapping[str, Estimate]) -> str:
     """Is it harmless where there is little to gain?"""
-    if all(effects[metric].high <= limit for metric, limit in HARMLESS.items()):
+    limits = {metric: limit for metric, limit in HARMLESS.items() if metric in effects}
+    if limits and all(effects[metric].high <= limit for metric, limit in limits.items()):
         return "no harm: met"
-    if any(effects[metric].low > limit for metric, limit in HARMLESS.items()):
+    if any(effects[metric].low > limit for metric, limit in limits.items()):
         return "no harm: MISSED"
     return "no harm: open"
 
@@ -166,7 +179,7 @@ def _ratio(run: RunResult, plain: RunResult, metric: str) -> float | None:
     """Latencies and throughput: every workload has one voice. The rest: the sums."""
     of = _VALUES[metric]
     pairs = [(of(one), of(base)) for one, base in zip(run.tenants, plain.tenants, strict=True)]
-    if metric in (*LATENCIES, "throughput"):
+    if metric in (*LATENCIES, PACE, "throughput"):
         known = [value / base for value, base in pairs if value and base]
         return geometric_mean(known) if known else None
     value, base = (sum(each) for each in zip(*pairs, strict=True))
@@ -180,6 +193,7 @@ def _latency_of(metric: str) -> Callable[[TenantResult], float]:
 
 _VALUES: Mapping[str, Callable[[TenantResult], float]] = {
     **{metric: _latency_of(metric) for metric in LATENCIES},
+    PACE: lambda tenant: 1 / tenant.throughput_per_s if tenant.throughput_per_s else 0.0,
     "throughput": lambda tenant: tenant.throughput_per_s,
     "background": lambda tenant: tenant.background_cores,
     "CPU": lambda tenant: tenant.cores,

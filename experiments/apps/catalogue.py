@@ -1,0 +1,35 @@
+"""All applications, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import stressng, sysbench
+from .driver import Driver
+from .fanout import FanOut
+from .gluoncv import MODELS, GluonCV
+from .hackbench import Hackbench
+from .matrixmul import MatrixMul
+from .memcached import Memcached
+from .schbench import Schbench
+from .tailbench import TailBench
+from .tailbench_apps import APPLICATIONS
+
+
+def _all() -> tuple[Driver, ...]:
+    return (
+        FanOut(),
+        Memcached(),
+        *(TailBench(f"tailbench-{name}", name) for name in APPLICATIONS),
+        *(GluonCV(f"gluoncv-{task}", model) for task, model in MODELS.items()),
+        MatrixMul(),
+        sysbench.Sysbench("sysbench-cpu", "cpu", sysbench.CPU),
+        sysbench.Sysbench("sysbench-threads", "threads", sysbench.THREADS),
+        stressng.StressNg("stress-ng-capped", stressng.CAPPED),
+        stressng.StressNg("stress-ng-burstable", stressng.BURSTABLE),
+        Schbench(),
+        Hackbench(),
+    )
+
+
+DRIVERS: Mapping[str, Driver] = {driver.name: driver for driver in _all()}

@@ -1,0 +1,82 @@
+"""memcached and our open-loop client. Starts a server of its own, or asks one that runs already."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+
+from dasec.demo.process import free_port
+from dasec.demo.scenario import MEMCACHED_WORKER
+
+from .child import Child
+from .driver import Kind, Order, Place, Role
+from .loadtool import Measured, missing_tool, requests, tool_command
+from .options import absent, options_of, refusal, whole
+
+OPTIONS = {
+    "address": "",
+    "memory-mb": "64",
+    "connections": "16",
+    "keys": "10000",
+    "key-bytes": "30",
+    "value-bytes": "200",
+    "get-ratio": "0.9",
+}
+"""As the demo has it (dasec.demo.scenario); `address` HOST:PORT names a server that is not ours."""
+
+SERVER = ("address", "memory-mb")
+
+
+@dataclass(frozen=True, slots=True)
+class Memcached:
+    """`threads` are memcached's workers."""
+
+    name: str = "memcached"
+    kind: Kind = Kind.SERVICE
+
+    def missing(self) -> str | None:
+        """Of the client and of a server of our own."""
+        return missing_tool() or absent("memcached", "memcached")
+
+    def vcpus(self, order: Order) -> int:
+        return 0 if options_of(order, OPTIONS)["address"] else order.threads
+
+    def critical(self, order: Order) -> tuple[str, ...]:
+        return () if options_of(order, OPTIONS)["address"] else (MEMCACHED_WORKER,)
+
+    def start(self, order: Order, place: Place) -> Measured:
+        options = options_of(order, OPTIONS)
+        memory = whole(order, "memory-mb", options["memory-mb"])
+        host, port = _address(order, options["address"])
+        order.folder.mkdir(parents=True)
+        server = None if options["address"] else _server(order, place, port, memory)
+        asked = {name: text for name, text in options.items() if name not in SERVER}
+        asked |= {"host": host, "port": str(port), **requests(order)}
+        try:
+            if server:
+                server.await_listening(port)
+            command = tool_command(order, "memcached", asked)
+            tool = Child.start(order.name, place, command, order.folder / "log", Role.CLIENT)
+        except BaseException:
+            if server:
+                server.kill()
+            raise
+        running = Measured(order, tool, server, foreign=server is None)
+        running.await_ready()
+        return running
+
+
+def _address(order: Order, address: str) -> tuple[str, int]:
+    if not address:
+        return "127.0.0.1", free_port()
+    host, colon, port = address.rpartition(":")
+    if not colon or not host:
+        raise refusal(order, "address", f"must be HOST:PORT, got '{address}'")
+    return host, whole(order, "address", port)
+
+
+def _server(order: Order, place: Place, port: int, memory_mb: int) -> Child:
+    program = shutil.which("memcached") or "memcached"
+    command = [program, "-u", "nobody", "-l", "127.0.0.1", "-p", str(port), "-U", "0"]
+    command += ["-t", str(order.threads), "-m", str(memory_mb)]
+    return Child.start(order.name, place, command, order.folder / "server.log")

@@ -1,0 +1,135 @@
+"""Where the processes of a workload live: as they are, in a cgroup, in a container in a cgroup."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dasec.demo.process import ENTER
+from dasec.demo.tree import Tree
+from dasec.linux.cgroupfs import find_hierarchy
+from dasec.linux.errors import HierarchyMissing
+
+from .bundle import missing_runtime, run_command, write_bundle
+from .driver import Role
+
+
+def descendants(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
+    """The process and all below it, as far as they live."""
+    yield pid
+    for task in sorted((proc / str(pid) / "task").glob("[0-9]*")):
+        with contextlib.suppress(OSError):
+            for child in (task / "children").read_text(encoding="ascii").split():
+                yield from descendants(int(child), proc)
+
+
+def _spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """It gets no Ctrl-C of ours: we end it."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+
+
+def _entered(tree: Tree, group: str, command: Sequence[str]) -> tuple[str, ...]:
+    return ("/bin/sh", "-c", ENTER, str(tree.entry(group)), *command)
+
+
+@dataclass(frozen=True, slots=True)
+class Anywhere:
+    """The group that we are in ourselves."""
+
+    @property
+    def name(self) -> str:
+        """As in `PLACES`."""
+        return "here"
+
+    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
+        return _spawn(command, log)
+
+    def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
+        return tuple(descendants(child.pid))
+
+
+@dataclass(frozen=True, slots=True)
+class InGroup:
+    """A cgroup of a tree whose groups exist, v1 or v2; clients in another one."""
+
+    tree: Tree
+    workload: str
+    client: str
+
+    @property
+    def name(self) -> str:
+        """As in `PLACES`."""
+        return "cgroup"
+
+    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
+        group = self.client if role is Role.CLIENT else self.workload
+        return _spawn(_entered(self.tree, group, command), log)
+
+    def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
+        return tuple(descendants(child.pid))
+
+
+@dataclass(frozen=True, slots=True)
+class InContainer:
+    """A container of crun in such a cgroup: namespaces of its own for processes, mounts, IPC and names, the
+    host's root read-only, and the host's network, so that clients outside reach it without a bridge."""
+
+    tree: Tree
+    workload: str
+    client: str
+    bundles: Path
+    """Of this place alone: a folder a container."""
+    writable: tuple[Path, ...]
+    """What the workload may write: the orders' folders."""
+
+    @property
+    def name(self) -> str:
+        """As in `PLACES`."""
+        return "container"
+
+    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
+        if role is Role.CLIENT:
+            return _spawn(_entered(self.tree, self.client, command), log)
+        self.bundles.mkdir(parents=True, exist_ok=True)
+        bundle = self.bundles / str(len(list(self.bundles.iterdir())))
+        write_bundle(bundle, command, self.writable)
+        contained = run_command(bundle, f"dasec-{os.getpid()}-{self.bundles.name}-{bundle.name}")
+        return _spawn(_entered(self.tree, self.workload, contained), log)
+
+    def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
+        """Without crun, which only waits."""
+        return tuple(pid for pid in descendants(child.pid) if pid != child.pid)
+
+
+def _missing_group() -> str | None:
+    try:
+        tree = Tree.of(find_hierarchy())
+    except HierarchyMissing as error:
+        return f"cgroup: {error}: mount one"
+    if os.geteuid() != 0 or not os.access(tree.top.parent, os.W_OK):
+        return f"{tree.top.parent}: cannot be written: run as root"
+    return None
+
+
+def _missing_container() -> str | None:
+    return _missing_group() or missing_runtime()
+
+
+def _missing_vm() -> str:
+    return "guests take other commands than a host: experiments/vms measures memcached and background in them"
+
+
+PLACES: Mapping[str, Callable[[], str | None]] = {
+    "here": lambda: None,
+    "cgroup": _missing_group,
+    "container": _missing_container,
+    "vm": _missing_vm,
+}
+"""All places by name, each with why it cannot be used on this host, in one line; None: it can."""

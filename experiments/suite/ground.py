@@ -1,0 +1,65 @@
+"""The host while an experiment runs on it: one at a time, and as before afterwards, whatever ends it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from dasec.demo import workspace
+from dasec.demo.blame import BlameWatch
+from dasec.demo.errors import Interrupted
+from dasec.demo.sentinel import watching
+from dasec.demo.signals import interruptible
+from dasec.demo.tree import Tree
+from dasec.demo.untouched import changes, look
+from dasec.exits import ExitStatus, Refusal
+
+Say = Callable[[str], None]
+
+
+@contextlib.contextmanager
+def prepared(tree: Tree) -> Iterator[Path]:
+    """A directory for files of runs. Groups, processes and files are gone afterwards, killed or not."""
+    descriptor = workspace.lock(workspace.DIRECTORY)
+    try:
+        with (
+            watching(tree, workspace.DIRECTORY, descriptor),
+            workspace.prepared(tree, workspace.DIRECTORY) as directory,
+        ):
+            yield directory
+    finally:
+        workspace.unlock(descriptor, workspace.DIRECTORY)
+
+
+@contextlib.contextmanager
+def blame_watch(say: Say, *, wanted: bool) -> Iterator[BlameWatch | None]:
+    """Who waits for whom, if that is wanted; says so where it cannot be counted."""
+    if not wanted:
+        yield None
+        return
+    watch = BlameWatch()
+    try:
+        if not watch.works:
+            say(f"blame is not measured: {watch.note}")
+        yield watch
+    finally:
+        watch.close()
+
+
+def leaving_as_before(experiment: str, folder: Path, measure: Callable[[], None]) -> None:
+    """Measure. Refuses to go on when it is interrupted; says what is not as before."""
+    before = look()
+    try:
+        with interruptible():
+            measure()
+    except Interrupted:
+        raise Refusal(
+            ExitStatus.FAILED,
+            f"{experiment}: interrupted: the host is as before; {folder} keeps what was finished:"
+            " the same command goes on",
+        ) from None
+    for line in changes(before, look()):
+        click.echo(f"warning: host not as before: {line}")
