@@ -28,6 +28,14 @@ def test_services_have_the_first_cpus_and_equal_parts_of_the_speed(services: int
     assert cpus.mips_each * cpus.total == pytest.approx(MIPS_OF_ALL)
 
 
+@pytest.mark.parametrize("services", [2, 15, 80])
+def test_a_slower_clock_makes_any_number_of_cpus_as_fast_as_wanted(services: int) -> None:
+    cpus = Cpus(services, mips_wanted=500, turn=5000)
+    assert cpus.mips_each == 500
+    assert cpus.per_us == 500 * cpus.total
+    assert cpus.round_us == pytest.approx(10), "a turn of 5000 instructions at 500 MIPS"
+
+
 def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apart() -> None:
     machine = Machine(Qemu(Path("/qemu")), Path("/kernel"), Path("/archive"), Path("/turns.so"), Cpus(2))
     command = machine.command(Task("a guest", "abc=", 4))
