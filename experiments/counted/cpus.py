@@ -17,8 +17,8 @@ ITERATION_INSTRUCTIONS = 203
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """So many for the services, and one more. Their speed is what QEMU's clock leaves each, or as wanted: then
-    turns.c makes the clock slower."""
+    """So many for the services, and one more. Their speed is what QEMU's clock leaves each, or as wanted by a
+    slower clock (turns.c)."""
 
     services: int
     mips_wanted: int | None = None
