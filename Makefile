@@ -6,11 +6,11 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load images chaos deb
+.PHONY: help dev test lint demo bench docs clean install load images chaos deb testbed-quick
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 dev: ## Python environment in .venv, package installed editable with all tools
 	@tools/setup python
@@ -43,6 +43,11 @@ load: ## the native load tool in experiments/load/build
 images: ## guest images for libvirt and QEMU (IMAGES="small python")
 	@tools/setup python
 	$(BIN)/python vm-images/build.py $(IMAGES)
+
+testbed-quick: ## the machine of many CPUs: is it as it should be, does it repeat (experiments/testbed)
+	@tools/setup
+	rm -rf build/testbed-quick
+	$(BIN)/python -m experiments.testbed quick --out build/testbed-quick
 
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup

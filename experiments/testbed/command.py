@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .kernels import KERNELS, PATCHED
+from .quick import quick as run_quick
 from .run import read
 from .run import run as run_experiment
 from .validate import validate_all
@@ -46,3 +47,11 @@ def validate(cpus: str, kernel: str, guests: int, out: Path) -> None:
 def run(cpus: int, kernel: str, file: Path, guests: int, out: Path, dry_run: bool) -> None:  # noqa: FBT001
     """Run an experiment; the same command with the same --out goes on after an interruption."""
     run_experiment(read(file, cpus, kernel), guests, out, dry_run=dry_run)
+
+
+@command.command()
+@click.option("--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="A new folder.")
+def quick(guests: int, out: Path) -> None:
+    """Validate 4 CPUs, then compare `critical` with the plain kernel on 8, twice: byte-identical."""
+    run_quick(guests, out)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from dasec.demo.arms import arms_for
 from dasec.demo.layout import Layout
@@ -21,6 +21,13 @@ from ..suite.blocks import Block
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
+
+
+def _known(policy: str) -> str:
+    if policy not in POLICIES:
+        raise ValueError(f"{policy} is unknown: known are {', '.join(sorted(POLICIES))}")
+    return policy
+
 
 CFS = "6.1"
 SCHED_LATENCY_MS, WAKEUP_GRANULARITY_MS, MOST_CPUS = 6, 1, 8
@@ -68,7 +75,7 @@ class Experiment:
     kernel: str
     workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
     ratios: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    policies: tuple[Literal[tuple(POLICIES)], ...]  # type: ignore[valid-type]
+    policies: tuple[Annotated[str, AfterValidator(_known)], ...]
     layouts: tuple[Layout, ...] = (Layout.VM,)
     repetitions: Count = 2
     seconds: Positive = 2.0
