@@ -29,7 +29,7 @@ DASEC_COMMANDS = [line for line in ALL_COMMANDS if line.startswith("dasec ")]
 
 
 def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def help_of(words: list[str]) -> str:
@@ -89,7 +89,7 @@ def test_the_exit_statuses_in_the_readme_are_those_of_the_code() -> None:
 
 def test_make_help_describes_every_target() -> None:
     done = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert set(re.findall(r"^  make (\w+) +\S", done.stdout, re.MULTILINE)) == make_targets()
+    assert set(re.findall(r"^  make ([\w-]+) +\S", done.stdout, re.MULTILINE)) == make_targets()
 
 
 def test_the_configuration_in_the_readme_is_valid() -> None:
