@@ -4,9 +4,10 @@
 
 **Services** of a vCPU are the wake-ups of siblings that it made: each is an end of somebody's waiting, so a
 vCPU counts as often as it is waited for, and background that wakes nobody does not count at all. Where no
-sibling is woken (or nobody counts it), all vCPUs count, by how often they were woken themselves (dispatched,
-where that is not counted either): a worker that answers requests has many short bursts, background few and
-long ones.
+sibling is woken, those count whom somebody outside the workload wakes, by how often: so a server of one
+thread does, and background that goes by its own timer does not. Where neither is seen (or nobody counts it),
+all vCPUs count, by how often they were woken (dispatched, where that is not counted either): a worker that
+answers requests has many short bursts, background few and long ones.
 
 Services are counted in the windows without the policy, so a vCPU that the policy starves does not lose its
 voice with its time. Both windows of a pair are weighed by those counted before it (in the first pair, by
@@ -15,7 +16,7 @@ those of its first window): in two periods alone chance says who counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import Period, VcpuId
@@ -29,7 +30,7 @@ MOST_STRETCH = 1000
 """Who does not get to run at all is stretched by this much: a window of 160 ms has no more to tell."""
 
 LEAST_WOKEN = 3
-"""Wake-ups of siblings, in a window, from which on they are what counts."""
+"""Wake-ups of siblings, or from outside, in a window, from which on they are what counts."""
 
 
 class Tally(NamedTuple):
@@ -50,10 +51,12 @@ class Tally(NamedTuple):
 
 
 class Service(NamedTuple):
-    """One vCPU without the policy: siblings that it woke, bursts of its own, time running and busy."""
+    """One vCPU without the policy: siblings that it woke; how often it was woken from outside, and
+    at all; time running, and busy."""
 
     vcpu: VcpuId
     woke: int
+    asked: int
     bursts: int
     run_ns: int
     busy_ns: int
@@ -75,12 +78,13 @@ def counted(services: Iterable[Service], period: Period) -> tuple[Service, ...]:
             woke[waker] = woke.get(waker, 0) + count
     found = []
     for vcpu, used in period.usage.items():
-        _, _, bursts, run_ns, busy_ns = known.get(vcpu) or Service(vcpu, 0, 0, 0, 0)
+        _, _, asked, bursts, run_ns, busy_ns = known.get(vcpu) or Service(vcpu, 0, 0, 0, 0, 0)
+        asked += used.external_wakeups or 0
         bursts += used.dispatches if used.wakeups is None else used.wakeups
         run_ns += used.consumed_ns
         busy_ns += used.consumed_ns + used.ready_ns
         if bursts or busy_ns or vcpu in woke:
-            found.append(Service(vcpu, woke.get(vcpu, 0), bursts, run_ns, busy_ns))
+            found.append(Service(vcpu, woke.get(vcpu, 0), asked, bursts, run_ns, busy_ns))
     return tuple(found)
 
 
@@ -91,15 +95,22 @@ def weighed(services: Iterable[Service], period: Period) -> tuple[tuple[Services
     tallies: list[Tally] = []
     for workload in period.workloads:
         mine = [of[vcpu.id] for vcpu in workload.vcpus if vcpu.id in of]
-        by_woken = sum([each.woke for each in mine]) >= LEAST_WOKEN
-        counts = [(each, each.woke if by_woken else each.bursts) for each in mine]
-        counts = [(each, count) for each, count in counts if count]
+        counts = [(each, count) for each, count in zip(mine, _voices(mine), strict=True) if count]
         if counts:
             weights.append(Services(workload.name, tuple([(each.vcpu, count) for each, count in counts])))
             run = sum([count * each.run_ns for each, count in counts])
             busy = sum([count * each.busy_ns for each, count in counts])
             tallies.append(Tally(workload.name, run, busy, sum([each.busy_ns for each, _ in counts])))
     return tuple(weights), tuple(tallies)
+
+
+def _voices(mine: Sequence[Service]) -> list[int]:
+    """How often each of a workload's vCPUs counts."""
+    woke = [each.woke for each in mine]
+    asked = [each.asked for each in mine]
+    if sum(woke) >= LEAST_WOKEN:
+        return woke
+    return asked if sum(asked) >= LEAST_WOKEN else [each.bursts for each in mine]
 
 
 def added(tallies: Iterable[Tally], services: Iterable[Services], period: Period) -> tuple[Tally, ...]:

@@ -31,6 +31,8 @@ mount --bind /etc/libvirt/group /etc/group
 ! mountpoint -q /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified
 printf 'user = "root"\ngroup = "root"\nremember_owner = 0\n' >/etc/libvirt/qemu.conf
 printf 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n' >/etc/libvirt/libvirtd.conf
+# A libvirtd takes no domain from one with the same identity, by default that of the machine.
+printf 'host_uuid = "%s"\n' "$(cat /proc/sys/kernel/random/uuid)" >>/etc/libvirt/libvirtd.conf
 touch /run/libvirt/ready
 exec sleep infinity
 """

@@ -17,7 +17,7 @@ from dasec.model import Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
 from dasec.tsa import MAX_WEIGHT_SPAN
 
-from ..builders import Group, Row, period, vcpu_id
+from ..builders import period, vcpu_id
 from .invariants import check_changes
 from .strategies import groups, names, shuffled
 
@@ -64,21 +64,6 @@ def lived(policy: Critical, history: list[Period]) -> list[tuple[Period, PolicyS
             knobs[change.vcpu] = knobs[change.vcpu]._replace(weight=change.new)
         state = decision.state
     return steps
-
-
-def gained_beyond_a_turn(policy: Critical, history: list[Period]) -> int:
-    """The most that a workload gained at a stretch, in weight × ns, from what it ran at more than its neutral
-    weight. What its critical vCPUs may is not counted: together as long as one that always wants to (where
-    nobody waits, all the time), at up to 8 × neutral. What pays back is in test_fair_worlds.py."""
-    gained = most = 0
-    for made, _ in lived(policy, history):
-        for vcpu, used in made.usage.items():
-            weight = made.knobs[vcpu].weight
-            assert weight is not None
-            gained += (weight - 1024) * used.consumed_ns
-        gained = max(0, gained - (MAX_WEIGHT_SPAN - 1) * 1024 * made.length_ns)
-        most = max(most, gained)
-    return most
 
 
 @settings(max_examples=40)
@@ -232,36 +217,3 @@ def test_siblings_that_nobody_waits_for_change_no_rank(made: list[Memory]) -> No
     beside = judge([*made, sleeper], [0] * (len(made) + 1), CriticalParameters())
     assert beside.ranks[:-1] == alone.ranks
     assert beside.ranks[-1] == 0
-
-
-tricks = st.lists(
-    st.lists(
-        st.builds(
-            Row,
-            consumed_ms=st.sampled_from([0.0, 0.5, 2.0, 40.0, 80.0]),
-            woken_by=st.just([]) | st.just([(0, 5)]) | st.just([(1, 50), (2, 50)]) | st.just([(3, 1)]),
-            wakeups=st.sampled_from([0, 1, 50, 200]),
-            external=st.sampled_from([0, 100]),
-            chain_ms=st.sampled_from([0.0, 80.0]),
-        ),
-        min_size=4,
-        max_size=4,
-    ),
-    min_size=1,
-    max_size=4,
-)
-PERIODS = 100
-PERIOD_NS = 80_000_000
-
-
-@settings(max_examples=30)
-@given(script=tricks, every=st.sampled_from([1, 3, 7, 20]))
-def test_whatever_a_workload_pretends_it_gains_no_more_than_its_critical_vcpus_a_fair_turn(
-    script: list[list[Row]], every: int
-) -> None:
-    # fake edges, roles that change. Together its critical vCPUs may run as long as one that always wants to,
-    # at up to 8 × neutral. Beyond that: what may be owed before nobody is preferred any more is half a memory
-    # of 6.7 periods; what one period can gain on top is six times the neutral weight. However long it goes on
-    policy = Critical()
-    history = [period(Group("a", script[at // every % len(script)]), index=at) for at in range(PERIODS)]
-    assert gained_beyond_a_turn(policy, history) <= 4 * (6.7 / 2 + 6) * 1024 * PERIOD_NS

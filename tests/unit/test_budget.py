@@ -55,6 +55,21 @@ def test_after_a_calm_time_the_first_looks_do_not_wait() -> None:
     assert rests[-1] > 5
 
 
+def test_while_a_policy_rests_a_third_of_the_earnings_is_saved_for_the_next_change() -> None:
+    # looks of 1.6 ms: 3 periods apart they cost two thirds of 0.8 ms a period
+    calm = [1_600_000] * 40
+    rests = live(calm, decision=Decision(rest=2, can_wait=True))
+    assert rests[1:] == [3] * 39
+    saved_ns = (1 + sum(rests[:-1])) * 800_000 - sum(calm)
+    assert saved_ns > 20 * MS
+    assert live([2 * MS] * 12, saved_ns=saved_ns) == [1] * 12
+
+
+def test_who_has_saved_all_that_can_be_saved_looks_as_often_as_its_budget_allows() -> None:
+    calm = Decision(rest=2, can_wait=True)
+    assert live([1_600_000] * 4, decision=calm, saved_ns=SAVED_NS // 100) == [3, 2, 2, 2]
+
+
 def test_a_decision_that_cannot_wait_does_not() -> None:
     assert live([50 * MS] * 5, decision=Decision(rest=2)) == [2] * 5
 
