@@ -7,7 +7,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load images chaos soak deb experiments-quick
+.PHONY: help dev test lint demo bench docs clean install load images chaos soak deb testbed-quick experiments-quick
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -52,6 +52,11 @@ images: ## guest images for libvirt and QEMU (IMAGES="small python")
 soak: ## churn, kills, reloads for half an hour (root; SOAK_ARGS="--minutes 5"), report in build/soak
 	@tools/setup
 	$(BIN)/python -m tests.soak $(SOAK_ARGS)
+
+testbed-quick: ## the machine of many CPUs: is it as it should be, does it repeat (experiments/testbed)
+	@tools/setup
+	rm -rf build/testbed-quick
+	$(BIN)/python -m experiments.testbed quick --out build/testbed-quick
 
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup

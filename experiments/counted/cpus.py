@@ -8,15 +8,21 @@ from dataclasses import dataclass
 MIPS_OF_ALL = 1000
 """`-icount shift=0` is a virtual nanosecond an instruction, whichever CPU executes it."""
 
+TURN = 10_000
+"""Instructions a turn, as turns.c has it if nothing else is asked."""
+
 ITERATION_INSTRUCTIONS = 203
 """Of the load tool's loop in its build for such guests (experiments/load/src/burn.c)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """So many for the services, and one more."""
+    """So many for the services, and one more. Their speed is what QEMU's clock leaves each, or as wanted by a
+    slower clock (turns.c)."""
 
     services: int
+    mips_wanted: int | None = None
+    turn: int = TURN
 
     @property
     def total(self) -> int:
@@ -31,7 +37,17 @@ class Cpus:
     @property
     def mips_each(self) -> float:
         """Each CPU's speed: equal turns (turns.c) divide the instructions equally."""
-        return MIPS_OF_ALL / self.total
+        return self.mips_wanted or MIPS_OF_ALL / self.total
+
+    @property
+    def per_us(self) -> int:
+        """Instructions of all CPUs in a microsecond of the guest's."""
+        return MIPS_OF_ALL if self.mips_wanted is None else self.mips_wanted * self.total
+
+    @property
+    def round_us(self) -> float:
+        """In which each has one turn: how far a wake-up across CPUs may be off."""
+        return self.total * self.turn / self.per_us
 
     @property
     def iterations_per_us(self) -> float:

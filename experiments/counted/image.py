@@ -70,13 +70,14 @@ exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What runs in the guest: a module of an experiment's folder, what else of that folder it imports, and
-    shared libraries that are loaded by name."""
+    """What runs in the guest: a module of an experiment's folder, what else of that folder it imports, shared
+    libraries that are loaded by name, and what it imports of other experiments."""
 
     folder: Path
     module: str
     imports: tuple[str, ...]
     libraries: tuple[str, ...] = ()
+    borrowed: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -87,7 +88,7 @@ class Inside:
     def files(self) -> tuple[Path, ...]:
         """Its sources, and ours."""
         own = (self.folder / f"{name}.py" for name in (self.module, *self.imports))
-        return (*own, *SHARED)
+        return (*own, *self.borrowed, *SHARED)
 
 
 def build_id(inside: Inside) -> str:

@@ -27,7 +27,10 @@ TOOLS = ("busybox", "cpio", "cc", "make", "ldd", "setpriv", "strip")
 TIMEOUT_S = 2 * 3600
 """A guest takes minutes of one of the host's cores; a busy host gives it a small part of one."""
 
-MEMORY_MIB = 768
+MEMORY_MIB, MEMORY_MIB_A_CPU = 768, 24
+"""The larger one: kernel, Python and services need the first, 16 services of 16 threads on 80 CPUs less than
+the second."""
+
 NICE = 10
 KERNEL = (
     *("console=ttyS0", "quiet", "panic=-1", "norandmaps", "nohpet", "tsc=reliable", "cpu_init_udelay=0"),
@@ -61,6 +64,11 @@ class Machine:
     turns: Path
     cpus: Cpus
 
+    @property
+    def memory_mib(self) -> int:
+        """Of the guest."""
+        return max(MEMORY_MIB, MEMORY_MIB_A_CPU * self.cpus.total)
+
     def command(self, task: Task) -> list[str]:
         """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it.
         -seed is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPU is
@@ -70,7 +78,7 @@ class Machine:
             *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
             *self.qemu.command("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
             *("-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed", "-seed", "1"),
-            *("-smp", str(self.cpus.total), "-m", str(MEMORY_MIB)),
+            *("-smp", str(self.cpus.total), "-m", str(self.memory_mib)),
             *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
             *("-kernel", str(self.kernel), "-initrd", str(self.archive), "-append", " ".join(words)),
         ]
@@ -82,14 +90,15 @@ def make_machine(scratch: Path, kernel: Callable[[], Path], inside: Inside, cpus
     if missing:
         raise HostCannotError(f"counted guest: {', '.join(missing)}: not found: install what provides it")
     scratch.mkdir(parents=True, exist_ok=True)
-    return Machine(counting_qemu(), kernel(), pack(scratch, inside), _build_turns(scratch), cpus)
+    return Machine(counting_qemu(), kernel(), pack(scratch, inside), build_turns(scratch, cpus), cpus)
 
 
-def _build_turns(scratch: Path) -> Path:
+def build_turns(scratch: Path, cpus: Cpus) -> Path:
     """The library that QEMU is preloaded with."""
-    target = (scratch / "turns.so").resolve()
+    target = (scratch / f"turns-{cpus.turn}-{cpus.per_us}.so").resolve()
     command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(target)]
-    subprocess.run([*command, str(HERE / "turns.c"), "-ldl"], check=True)
+    values = (f"-DTURN={cpus.turn}", f"-DPER_US={cpus.per_us}")
+    subprocess.run([*command, *values, str(HERE / "turns.c"), "-ldl"], check=True)
     return target
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -10,9 +10,9 @@ from dasec.demo.arms import CONTROL, NONE
 from dasec.exits import ExitStatus, Refusal
 
 from ..suite.analysis import summarise
-from ..suite.store import Asked, Store
+from ..suite.store import Asked, Store, WishT
 from .catalogue import STEP
-from .cells import Cell, Wish, cells_of
+from .cells import Cell, Cells, Wish, cells_of
 from .plots import draw, draw_settling
 from .report import report
 from .sensitivity import draw_sensitivity
@@ -21,24 +21,28 @@ from .settling import Course, courses
 
 def publish(store: Store[Wish], known: Asked[Wish]) -> None:
     """Write report.md and what it shows."""
+    publish_cells(store, known.wish, cells_of(known.wish), known.host)
+
+
+def publish_cells(store: Store[WishT], wish: Wish, cells: Cells, host: Mapping[str, object]) -> None:
+    """The same of cells that another experiment has made, whose store may hold a wish of its own."""
     done = store.done()
-    cells = cells_of(known.wish)
-    found = [summarise(cell, done, known.wish.arms) for cell in cells.possible]
+    found = [summarise(cell, done, wish.arms) for cell in cells.possible]
     summaries = [one for one in found if one]
     if not summaries:
-        raise Refusal(ExitStatus.FAILED, f"loads: {store.folder}: no block is finished yet")
-    pictures = draw(known.wish, summaries, store.folder)
-    pictures = (*pictures, *draw_sensitivity(known.wish, summaries, store.folder))
-    steps = _courses(known.wish, cells.possible, store)
+        raise Refusal(ExitStatus.FAILED, f"{store.experiment}: {store.folder}: no block is finished yet")
+    pictures = draw(wish, summaries, store.folder)
+    pictures = (*pictures, *draw_sensitivity(wish, summaries, store.folder))
+    steps = _courses(wish, cells.possible, store)
     if steps:
-        pictures = (*pictures, draw_settling(steps, known.wish, store.folder))
+        pictures = (*pictures, draw_settling(steps, wish, store.folder))
     page = store.folder / "report.md"
-    text = report(known.wish, summaries, cells.impossible, known.host, pictures, steps)
+    text = report(wish, summaries, cells.impossible, host, pictures, steps)
     page.write_text(text, encoding="utf-8")
     click.echo(f"report: {page}")
 
 
-def _courses(wish: Wish, cells: Sequence[Cell], store: Store[Wish]) -> tuple[Course, ...]:
+def _courses(wish: Wish, cells: Sequence[Cell], store: Store[WishT]) -> tuple[Course, ...]:
     """What the records of the load `step` tell, where they were kept."""
     arms = [arm for arm in wish.arms if arm not in (NONE, CONTROL)]
     return tuple(

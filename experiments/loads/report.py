@@ -103,7 +103,8 @@ def _policies(wish: Wish) -> list[str]:
 
 def _where(summary: Summary[Cell]) -> str:
     cell = summary.cell
-    return f"{cell.load} ({LOADS[cell.load].prototype}) | {cell.scenario.consolidation_ratio:g}" + (
+    prototype = f" ({LOADS[cell.load].prototype})" if cell.load in LOADS else ""
+    return f"{cell.load}{prototype} | {cell.scenario.consolidation_ratio:g}" + (
         f" | {cell.utilisation:g} | {cell.layout}"
     )
 

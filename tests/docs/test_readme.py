@@ -29,9 +29,8 @@ DASEC_COMMANDS = [line for line in ALL_COMMANDS if line.startswith("dasec ")]
 
 
 def make_targets() -> set[str]:
-    return set(
-        re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    )
+    text = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
 
 
 def help_of(words: list[str]) -> str:

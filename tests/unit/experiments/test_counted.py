@@ -18,6 +18,7 @@ from experiments.fairness.counted import INSIDE as FAIRNESS
 from experiments.fig13.cells import Cell
 from experiments.fig13.run import INSIDE as FIG13
 from experiments.loads.counted import INSIDE as LOADS
+from experiments.testbed.run import INSIDE as TESTBED
 from tests.vm.qemu import Qemu
 
 
@@ -26,6 +27,14 @@ def test_services_have_the_first_cpus_and_equal_parts_of_the_speed(services: int
     cpus = Cpus(services)
     assert (cpus.total, cpus.measuring) == (services + 1, services)
     assert cpus.mips_each * cpus.total == pytest.approx(MIPS_OF_ALL)
+
+
+@pytest.mark.parametrize("services", [2, 15, 80])
+def test_a_slower_clock_makes_any_number_of_cpus_as_fast_as_wanted(services: int) -> None:
+    cpus = Cpus(services, mips_wanted=500, turn=5000)
+    assert cpus.mips_each == 500
+    assert cpus.per_us == 500 * cpus.total
+    assert cpus.round_us == pytest.approx(10), "a turn of 5000 instructions at 500 MIPS"
 
 
 def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apart() -> None:
@@ -37,13 +46,13 @@ def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apar
     assert {"idle=poll", "isolcpus=2", "task=abc="} <= set(options["-append"].split())
 
 
-@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS], ids=lambda inside: str(inside.name))
+@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS, TESTBED], ids=lambda inside: str(inside.name))
 def test_everything_that_runs_inside_is_there(inside: Inside) -> None:
     assert all(file.is_file() for file in inside.files)
     assert inside.name.startswith("experiments.")
 
 
-@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS], ids=lambda inside: str(inside.name))
+@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS, TESTBED], ids=lambda inside: str(inside.name))
 def test_what_runs_inside_brings_every_module_of_the_experiments_that_it_imports(inside: Inside) -> None:
     for file in inside.files:
         for line in file.read_text(encoding="utf-8").splitlines():

@@ -1,0 +1,57 @@
+"""The testbed as a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .kernels import KERNELS, PATCHED
+from .quick import quick as run_quick
+from .run import read
+from .run import run as run_experiment
+from .validate import validate_all
+
+USUAL = "4,8,16"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+def command() -> None:
+    """A machine of many CPUs in a deterministic guest."""
+
+
+@command.command()
+@click.option("--cpus", default=USUAL, help="For work; one more measures. Several: with commas.")
+@click.option("--kernel", type=click.Choice(list(KERNELS)), default=PATCHED, help=f"{KERNELS}")
+@click.option("--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
+def validate(cpus: str, kernel: str, guests: int, out: Path) -> None:
+    """Measure the machine itself, twice: speeds, wake-ups, gaps, balance, determinism."""
+    try:
+        counts = tuple(map(int, cpus.split(",")))
+    except ValueError:
+        counts = ()
+    if not counts or min(counts) < 2:
+        raise click.UsageError(f"--cpus: {cpus}: give numbers from 2 on, such as {USUAL}")
+    out.mkdir(parents=True, exist_ok=True)
+    validate_all(counts, kernel, guests, out)
+
+
+@command.command()
+@click.option("--cpus", type=click.IntRange(2, 128), required=True, help="For work; one more measures.")
+@click.option("--kernel", type=click.Choice(list(KERNELS)), default=PATCHED, help=f"{KERNELS}")
+@click.option("--experiment", "file", type=click.Path(path_type=Path), required=True, help="A TOML file.")
+@click.option("--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
+@click.option("--dry-run", is_flag=True, help="Say what would be run, and how long it takes.")
+def run(cpus: int, kernel: str, file: Path, guests: int, out: Path, dry_run: bool) -> None:  # noqa: FBT001
+    """Run an experiment; the same command with the same --out goes on after an interruption."""
+    run_experiment(read(file, cpus, kernel), guests, out, dry_run=dry_run)
+
+
+@command.command()
+@click.option("--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="A new folder.")
+def quick(guests: int, out: Path) -> None:
+    """Validate 4 CPUs, then compare `critical` with the plain kernel on 8, twice: byte-identical."""
+    run_quick(guests, out)

@@ -1,0 +1,136 @@
+"""An experiment as a file says it: workloads, how many, under which policies. Pure; the guest imports it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from dasec.demo.arms import arms_for
+from dasec.demo.layout import Layout
+from dasec.demo.run import Plan
+from dasec.demo.scenario import Scenario
+from dasec.policy import POLICIES
+
+from ..loads.cells import Cell, Cells, Wish, plan_of
+from ..loads.shapes import Background, Shape, convoy, fan_out, pipeline
+from ..suite.blocks import Block
+
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+def _known(policy: str) -> str:
+    if policy not in POLICIES:
+        raise ValueError(f"{policy} is unknown: known are {', '.join(sorted(POLICIES))}")
+    return policy
+
+
+CFS = "6.1"
+SCHED_LATENCY_MS, WAKEUP_GRANULARITY_MS, MOST_CPUS = 6, 1, 8
+"""Of CFS, to be multiplied by 1 + log2 of the number of CPUs, 8 at most (kernel/sched/fair.c:
+get_update_sysctl_factor())."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Workloads of one kind: a request's way through `threads` threads, of which some burst on their own."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    name: str
+    threads: Annotated[int, Field(ge=2, le=256)]
+    rates_per_s: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Requests of one workload, whatever the ratio: more workloads ask for more."""
+    kind: Literal["fan-out", "pipeline", "convoy"] = "fan-out"
+    background: Annotated[int, Field(ge=0)] = 0
+    burst_us: Count = 10_000
+    bursts_per_s: Positive = 24.0
+    helper_us: Count = 600
+    imbalance: Count = 1
+
+    def shape(self, rate_per_s: float) -> Shape:
+        """As the suite of loads builds it."""
+        bursts = Background(self.background, self.burst_us, self.bursts_per_s) if self.background else None
+        serving = self.threads - self.background
+        if self.kind == "fan-out" or bursts is None:
+            made = fan_out(rate_per_s, serving - 1, bursts, self.helper_us, self.imbalance)
+        elif self.kind == "pipeline":
+            made = pipeline(serving - 1, bursts)
+        else:
+            made = convoy(serving - 2, bursts)
+        return replace(made, rate_per_s=rate_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is to be done, and on which machine."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    cpus: Annotated[int, Field(ge=2, le=128)]
+    kernel: str
+    workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
+    ratios: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    policies: tuple[Annotated[str, AfterValidator(_known)], ...]
+    layouts: tuple[Layout, ...] = (Layout.VM,)
+    repetitions: Count = 2
+    seconds: Positive = 2.0
+    warmup_s: Annotated[float, Field(ge=0)] = 1.5
+    lead_s: Positive = 2.5
+    """For the daemon and the services to start; a 500 MIPS core takes half a second for a daemon."""
+    seed: Annotated[int, Field(ge=0)] = 1
+
+    @property
+    def wish(self) -> Wish:
+        """In the words of the suite of loads."""
+        return Wish(
+            tuple(one.name for one in self.workload),
+            self.ratios,
+            (),
+            tuple(map(str, self.layouts)),
+            arms_for(self.policies),
+            self.repetitions,
+            self.seconds,
+            self.warmup_s,
+            self.lead_s,
+            self.cpus,
+            self.seed,
+            blame=False,
+            records=False,
+        )
+
+    @property
+    def cells(self) -> Cells:
+        """Every workload at every rate, ratio and layout."""
+        possible = {cell.name: cell for cell in self._cells()}
+        return Cells(tuple(possible.values()), ())
+
+    def _cells(self) -> Iterator[Cell]:
+        for workload in self.workload:
+            for rate_per_s in workload.rates_per_s:
+                for ratio in self.ratios:
+                    count = max(1, round(ratio * self.cpus / workload.threads))
+                    shape = workload.shape(rate_per_s)
+                    tenants = tuple(shape.service(f"vm-{number}", 1.0) for number in range(count))
+                    scenario = Scenario(self.cpus, tenants)
+                    asked = round(count * shape.cores / self.cpus, 3)
+                    for layout in self.layouts:
+                        name = f"{workload.name}-{rate_per_s:g}"
+                        yield Cell(name, scenario.consolidation_ratio, asked, str(layout), scenario)
+
+    def plan(self, block: Block[Cell]) -> Plan:
+        """The block as the demo's machinery takes it."""
+        plan = plan_of(self.wish, block)
+        return replace(plan, settings={**self._on_cfs(), **plan.settings}) if self.kernel == CFS else plan
+
+    def _on_cfs(self) -> Mapping[str, str]:
+        """RLA between 0.1 ms and half the scheduling latency, beyond which CFS knows no difference, from the
+        kernel's own granularity on; a short one interrupts nobody's own burst (experiments/fig13)."""
+        factor = 1 + int(math.log2(min(self.cpus + 1, MOST_CPUS)))
+        start_us, ceiling_us = 1000 * factor * WAKEUP_GRANULARITY_MS, 500 * factor * SCHED_LATENCY_MS
+        rla = f"floor_us = 100\nstart_us = {start_us}\nceiling_us = {ceiling_us}\nrespect_burst = false\n"
+        return {"dasec": f'policy = "dasec"\n[rla]\n{rla}'}

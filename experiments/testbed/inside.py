@@ -1,0 +1,29 @@
+"""In the guest: measures one block as the suite of loads does.
+
+python -m experiments.testbed.inside WORD
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dasec.demo.run import Bench, measure_one
+
+from ..counted.inside import refusing, site, tell, unhurried
+from .machine import cpus_for
+from .order import Order
+
+
+def main() -> None:
+    """All arms, in this block's order."""
+    order = Order.read(sys.argv[1])
+    block, cpus = order.block, cpus_for(order.experiment.cpus)
+    with site(cpus) as here:
+        plan = unhurried(order.experiment.plan(block))
+        bench = Bench(plan, here.tools, here.tree, here.directory, cpus.iterations_per_us)
+        for arm in block.arms:
+            tell(measure_one(bench, arm, block.repetition, lambda: None), cpus)
+
+
+if __name__ == "__main__":
+    refusing(main)

@@ -1,0 +1,39 @@
+"""Which kernels the testbed has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dasec.exits import ExitStatus, Refusal
+from tests.vm.built import HostCannotError, patched_image
+from tests.vm.guest import debian_kernel
+from tests.vm.qemu import QemuMissingError
+
+from ..counted.cpus import Cpus
+from ..counted.machine import Machine
+
+TESTBED = "testbed"
+
+PATCHED = "6.1"
+KERNELS = {PATCHED: "our patched 6.1 (CFS)", "6.12": "Debian's 6.12 (EEVDF)"}
+_DEBIAN = "linux-image-6.12-amd64"
+
+PATCHED_CPUS = 64
+"""CONFIG_NR_CPUS of kvm-patches/v6.1/config.guest."""
+
+
+def kernel_for(kernel: str, cpus: Cpus) -> Path:
+    """Built, or got, or from the cache. Refuses more CPUs than it has."""
+    if kernel == PATCHED and cpus.total > PATCHED_CPUS:
+        most = f"kernel {kernel} has at most {PATCHED_CPUS - 1}: take --kernel 6.12"
+        raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --cpus: {cpus.services}: {most}")
+    return patched_image() if kernel == PATCHED else debian_kernel(_DEBIAN).image
+
+
+def or_refuse(make: Callable[[], Machine]) -> Machine:
+    """The machine. Refuses where the host has no way to get it."""
+    try:
+        return make()
+    except (HostCannotError, QemuMissingError) as error:
+        raise Refusal(ExitStatus.HOST, f"{TESTBED}: {error}") from None

@@ -1,0 +1,86 @@
+"""An experiment in guests, a block in each; what is finished is kept."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import click
+from pydantic import TypeAdapter, ValidationError
+
+from dasec.exits import ExitStatus, Refusal
+from dasec.linux.bpf import LIBRARY
+
+from ..counted.image import Inside
+from ..counted.machine import Machine, Task, make_machine
+from ..loads.cells import Cell
+from ..loads.publish import publish_cells
+from ..loads.runner import check_arrivals
+from ..suite.blocks import Block, blocks_of
+from ..suite.clock import minutes
+from ..suite.guests import host_of, measure
+from ..suite.store import Store
+from .experiment import Experiment
+from .kernels import KERNELS, TESTBED, kernel_for, or_refuse
+from .machine import cpus_for
+from .order import Order
+
+HERE = Path(__file__).resolve().parent
+LOADS = tuple(HERE.parent / "loads" / f"{name}.py" for name in ("catalogue", "cells", "shapes", "variants"))
+INSIDE = Inside(HERE, "inside", ("experiment", "machine", "order"), (LIBRARY,), LOADS)
+
+HOST_S_A_VIRTUAL_S = 1.0
+"""Measured: 4.3 s of an idle core for 4.3 s of 1000 MIPS, half of it busy."""
+
+_EXPERIMENT = TypeAdapter(Experiment)
+
+
+def read(file: Path, cpus: int, kernel: str) -> Experiment:
+    """The file's experiment on this machine. Refuses with all that is wrong, a line each."""
+    try:
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        return _EXPERIMENT.validate_python({**told, "cpus": cpus, "kernel": kernel})
+    except OSError as error:
+        lines = [f"{error.strerror}: give an experiment's TOML file"]
+    except tomllib.TOMLDecodeError as error:
+        lines = [f"{error}: not TOML"]
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+    raise Refusal(ExitStatus.USAGE, *(f"{TESTBED}: {file}: {line}" for line in lines))
+
+
+def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False) -> None:
+    """All blocks that are not there yet, then the report."""
+    store = Store(out, Experiment, TESTBED)
+    known = store.asked()
+    if known:
+        store.check_options(known, experiment)
+    cells, wish, cpus = experiment.cells, experiment.wish, cpus_for(experiment.cpus)
+    blocks = tuple(blocks_of(cells.possible, wish.arms, wish.repetitions, wish.seed))
+    finished = {one.key for one in store.done()}
+    missing = [block for block in blocks if block.key not in finished]
+    virtual_s = len(missing) * len(wish.arms) * wish.run_s * cpus.per_us / 1000
+    click.echo(
+        f"{len(blocks)} guests of {cpus.services} CPUs, {len(blocks) - len(missing)} of them done before;"
+        f" {len(wish.arms)} runs in each ({', '.join(wish.arms)});"
+        f" about {minutes(virtual_s * HOST_S_A_VIRTUAL_S / guests)} on idle cores; seed {wish.seed}"
+    )
+    if dry_run:
+        return
+    machine = or_refuse(lambda: _machine(experiment, out))
+    host = {**host_of(machine, INSIDE), "kernel": f"{KERNELS[experiment.kernel]} in the testbed"}
+    known = store.belonging_to(known, experiment, host)
+    measure(machine, {task_for(experiment, block): block for block in missing}, store, guests, check_arrivals)
+    publish_cells(store, wish, cells, known.host)
+
+
+def _machine(experiment: Experiment, out: Path) -> Machine:
+    cpus = cpus_for(experiment.cpus)
+    return make_machine(out / "guest", lambda: kernel_for(experiment.kernel, cpus), INSIDE, cpus)
+
+
+def task_for(experiment: Experiment, block: Block[Cell]) -> Task:
+    """A block as a guest is told it."""
+    name = f"{block.cell.name}, repetition {block.repetition + 1}"
+    word = Order(experiment, block.cell.name, block.repetition, block.arms).word
+    return Task(name, word, len(block.arms))

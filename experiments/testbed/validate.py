@@ -1,0 +1,105 @@
+"""Guests that measure their own CPUs, each twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+
+from dasec.exits import ExitStatus, Refusal
+from tests.vm.boot import EXIT_MARK, pack_initramfs
+from tests.vm.qemu import counting_qemu
+
+from ..counted.batch import measure_all
+from ..counted.cpus import Cpus
+from ..counted.image import TASK
+from ..counted.machine import Machine, Run, Task, build_turns
+from ..counted.machine import Told as Said
+from .kernels import TESTBED, kernel_for, or_refuse
+from .machine import cpus_for
+from .picture import draw
+from .validation import Told, Validation, plain, table
+
+PROBE = Path(__file__).resolve().parent / "src/probe.c"
+LINES = 10
+"""Of the probe: four speeds, three wake-ups, two gaps, one balance."""
+
+INIT = f"""#!/bin/busybox sh
+busybox mkdir -p /proc
+busybox mount -t proc proc /proc
+/probe ${TASK}
+busybox echo "{EXIT_MARK}$?"
+busybox reboot -f
+"""
+
+
+def probing_machine(scratch: Path, kernel: str, cpus: Cpus) -> Machine:
+    """A guest with nothing but the probe."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        tree = Path(folder) / "probe"
+        tree.mkdir()
+        options = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread")
+        subprocess.run(["cc", *options, "-o", str(tree / "probe"), str(PROBE)], check=True)
+        archive = Path(shutil.move(pack_initramfs(tree, INIT), scratch / "probe.cpio"))
+    image = kernel_for(kernel, cpus)
+    return Machine(counting_qemu(), image, archive, build_turns(scratch, cpus), cpus)
+
+
+def validate(machine: Machine, guests: int) -> Validation:
+    """Two runs of it. Refuses if one does not end well."""
+    said: dict[str, Said] = {}
+    took_s: dict[str, float] = {}
+    began_s = time.monotonic()
+
+    def keep(task: Task, told: Said) -> None:
+        said[task.name], took_s[task.name] = told, time.monotonic() - began_s
+
+    services = machine.cpus.services
+    tasks = [Task(f"{services} CPUs, run {number}", str(services), LINES) for number in (1, 2)]
+    failures = measure_all(machine, tasks, guests, keep)
+    if failures:
+        raise Refusal(ExitStatus.FAILED, *(f"{TESTBED}: {line}" for line in failures))
+    first, second = (said[task.name].runs for task in tasks)
+    return Validation(
+        machine.cpus, tuple(map(_told, first)), json.dumps(first) == json.dumps(second), min(took_s.values())
+    )
+
+
+def _told(run: Run) -> Told:
+    kind, what, values = run["kind"], run["what"], run["values"]
+    assert isinstance(kind, str)
+    assert isinstance(what, str)
+    assert isinstance(values, list)
+    return Told(kind, what, tuple(values))
+
+
+def validate_all(counts: Sequence[int], kernel: str, guests: int, out: Path) -> None:
+    """For each number of CPUs; then what was found, as a file, a table and a picture. Refuses what is not as
+    it should be, after that."""
+    found = []
+    for services in counts:
+        make = partial(probing_machine, out / "guest", kernel, cpus_for(services))
+        found.append(validate(or_refuse(make), guests))
+        click.echo(table(found[-1:]))
+    publish(found, kernel, out)
+    failures = [f"{one.cpus.services} CPUs: {line}" for one in found for line in one.failures]
+    if failures:
+        raise Refusal(ExitStatus.FAILED, *(f"{TESTBED}: {line}" for line in failures))
+
+
+def publish(found: Sequence[Validation], kernel: str, out: Path) -> None:
+    """validation.json, validation.md, validation.png."""
+    told = {"kernel": kernel, "machines": [{**asdict(one.cpus), **plain(one)} for one in found]}
+    (out / "validation.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
+    (out / "validation.md").write_text(table(found) + "\n", encoding="utf-8")
+    draw(found, out / "validation.png")
+    click.echo(f"found: {out}/validation.md, .json, .png")

@@ -1,0 +1,128 @@
+"""The testbed without a guest: experiments' files, orders, and the judgement on a machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dasec.exits import ExitStatus, Refusal
+from experiments.counted.cpus import Cpus
+from experiments.suite.blocks import blocks_of
+from experiments.testbed.experiment import Experiment
+from experiments.testbed.kernels import PATCHED, kernel_for
+from experiments.testbed.order import Order
+from experiments.testbed.run import HERE, read, task_for
+from experiments.testbed.validation import BALANCE, GAP, SPEED, WAKE, Told, Validation, table
+
+FILES = sorted(HERE.glob("*.toml"))
+WORD_LIMIT = 1800
+"""Of the kernel's 2048 characters, what the fixed words leave."""
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.name))
+@pytest.mark.parametrize("cpus", [8, 16, 80])
+def test_a_guest_is_told_its_block_in_a_word_that_fits(file: Path, cpus: int) -> None:
+    experiment = read(file, cpus, PATCHED)
+    for block in blocks_of(experiment.cells.possible, experiment.wish.arms, 1, experiment.seed):
+        word = task_for(experiment, block).word
+        assert len(word) < WORD_LIMIT
+        told = Order.read(word)
+        assert (told.experiment, told.block) == (experiment, block)
+
+
+def test_a_higher_ratio_is_more_workloads_that_each_ask_for_the_same() -> None:
+    experiment = read(HERE / "ratio-sweep.toml", 16, PATCHED)
+    scenarios = {cell.ratio: cell.scenario for cell in experiment.cells.possible}
+    assert {ratio: len(scenario.tenants) for ratio, scenario in scenarios.items()} == {1: 1, 2: 2, 4: 4}
+    assert all(tenant.vcpus == 16 for scenario in scenarios.values() for tenant in scenario.tenants)
+    asked = {cell.ratio: cell.utilisation for cell in experiment.cells.possible}
+    assert asked[4] == pytest.approx(4 * asked[1], rel=0.01)
+
+
+@pytest.mark.parametrize("kernel", [PATCHED, "6.12"])
+def test_rla_has_the_range_of_the_kernels_own_scheduler(kernel: str) -> None:
+    experiment = read(HERE / "ratio-sweep.toml", 16, kernel)
+    (block, *_) = blocks_of(experiment.cells.possible, experiment.wish.arms, 1, 1)
+    settings = experiment.plan(block).settings.get("dasec", "")
+    assert ("start_us = 4000\nceiling_us = 12000" in settings) == (kernel == PATCHED)
+
+
+def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text('ratios = [0]\npolicies = ["best"]\nspeed = 3\n[[workload]]\nname = "a"\nthreads = 1\n')
+    with pytest.raises(Refusal) as refused:
+        read(file, 8, PATCHED)
+    assert refused.value.status is ExitStatus.USAGE
+    said = "\n".join(refused.value.lines)
+    for what in ("ratios.0", "policies.0", "speed", "workload.0.threads", "workload.0.rates_per_s"):
+        assert what in said
+
+
+@pytest.mark.parametrize("text", [None, "ratios = ["])
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "some.toml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(Refusal) as refused:
+        read(file, 8, PATCHED)
+    assert len(refused.value.lines) == 1
+
+
+def test_more_cpus_than_the_kernel_has_are_refused() -> None:
+    with pytest.raises(Refusal, match="has at most 63"):
+        kernel_for(PATCHED, Cpus(80, 500, 5000))
+
+
+def sound() -> Validation:
+    """Four CPUs as they should be."""
+    done = int(4 * 500e6 * 0.5 / 203 / 8)
+    told = (
+        *(Told(SPEED, part, (20_000_000,) * count) for part, count in (("first", 1), ("last", 1))),
+        *(Told(SPEED, part, (20_000_000,) * count) for part, count in (("half", 2), ("all", 4))),
+        Told(WAKE, "0 to 2, others idle", (4_000,) * 100),
+        *(Told(GAP, what, (ns,) * 4) for what, ns in (("middle", 8_000), ("longest", 40_000))),
+        Told(BALANCE, "two a CPU", (done,) * 8),
+    )
+    return Validation(Cpus(4, 500, 5000), told, repeated=True, host_s=5.0)
+
+
+def with_values(kind: str, what: str, values: tuple[int, ...]) -> Validation:
+    """The same but for one line."""
+    one = sound()
+    told = tuple(
+        dataclasses.replace(line, values=values) if (line.kind, line.what) == (kind, what) else line
+        for line in one.told
+    )
+    return dataclasses.replace(one, told=told)
+
+
+def test_a_sound_machine_has_no_failures() -> None:
+    one = sound()
+    assert one.failures == ()
+    assert one.spread == 0
+    assert [one.speed_up, one.jain] == pytest.approx([4, 1])
+    assert "| 4 | 0.00% | 4.00 | 4.0 / 4.0 | 8.0 / 40 | 1.00–1.00 | 1.000 | 1.000 | yes | 5 |" in table([one])
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: with_values(SPEED, "half", (20_000_000, 21_000_000)), "speeds differ"),
+        (lambda: with_values(SPEED, "all", (30_000_000,) * 4), "as fast as 2.67"),
+        (lambda: with_values(WAKE, "0 to 2, others idle", (90_000,) * 100), "a wake-up takes 90.0 us"),
+        (lambda: with_values(GAP, "middle", (8_000, 8_000, 90_000, 8_000)), "stops for 90.0 us"),
+        (lambda: with_values(BALANCE, "two a CPU", (300_000,) * 8), "of the CPUs"),
+        (lambda: dataclasses.replace(sound(), repeated=False), "a second run said something else"),
+    ],
+)
+def test_what_is_not_as_it_should_be_is_said(make: Callable[[], Validation], complaint: str) -> None:
+    assert any(complaint in line for line in make().failures)
+
+
+def test_experiments_are_the_same_for_the_same_seed() -> None:
+    one, other = (read(HERE / "quick.toml", 8, PATCHED) for _ in range(2))
+    assert isinstance(one, Experiment)
+    assert one == other
