@@ -111,7 +111,10 @@ class Crew:
         """Has a mask that we do not hold changed, or the thread's group? True: the workloads differ now."""
         changed = False
         if NativeKnob.AFFINITY not in thread.held:
-            allowed = thread.within(map(Core, affinity.get(thread.id.tid)))
+            try:
+                allowed = thread.within(map(Core, affinity.get(thread.id.tid)))
+            except ProcessLookupError:
+                return False  # the next sample loses it
             if allowed != thread.vcpu.allowed:
                 thread.allow(allowed)
                 changed = True
