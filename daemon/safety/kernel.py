@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from ..linux import cgroupfs, knob, procfs
@@ -31,8 +31,9 @@ class Kernel(Protocol):
     def unset(self, ref: KnobRef) -> NativeValue:
         """What a slice or a mask reads as while nobody has set it. Raises ThreadGone, or OSError."""
 
-    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, int]]:
-        """Every thread of these processes and of their descendants, each with the one of `pids` it is of."""
+    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
+        """Every thread of these processes and of their descendants, each with those of `pids` that it is of,
+        the nearest first: one of them may be the child of another."""
 
     def let_births_end(self, seconds: float) -> None:
         """Wait until threads that are being started show."""
@@ -85,18 +86,14 @@ class LinuxKernel:
         """See Kernel."""
         return knob.unset(ref)
 
-    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, int]]:
+    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
         """See Kernel."""
         parents = dict(_processes())
-        ancestors = {pid: pid for pid in pids if pid in parents}
-        for _ in range(_GENERATIONS):
-            children = {pid: ancestors[up] for pid, up in parents.items() if up in ancestors}
-            if children.keys() <= ancestors.keys():
-                break
-            ancestors = children | ancestors
-        for pid, ancestor in ancestors.items():
-            for member in _threads(pid):
-                yield member, ancestor
+        for pid in parents:
+            line = tuple(each for each in _line(pid, parents) if each in pids)
+            if line:
+                for member in _threads(pid):
+                    yield member, line
 
     def let_births_end(self, seconds: float) -> None:
         """See Kernel."""
@@ -142,6 +139,15 @@ def _processes() -> Iterator[_Process]:
             yield _Process(pid, parent(pid))
         except ThreadGone:
             continue
+
+
+def _line(pid: int, parents: Mapping[int, int]) -> Iterator[int]:
+    """The process, its parent, and so on."""
+    for _ in range(_GENERATIONS):
+        if pid not in parents:
+            return
+        yield pid
+        pid = parents[pid]
 
 
 def _threads(pid: int) -> Iterator[VcpuId]:

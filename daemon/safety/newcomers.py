@@ -57,20 +57,23 @@ def _sweep(held: frozenset[KnobRef], wanted: dict[_Key, Bequest], kernel: Kernel
 def _heirs(held: frozenset[KnobRef], wanted: dict[_Key, Bequest], kernel: Kernel) -> Iterator[Outstanding]:
     kinds = sorted({kind for _, kind, _ in wanted})
     family = tuple(kernel.family(frozenset(pid for pid, _, _ in wanted)))
-    mains = {vcpu.pid: vcpu for vcpu, pid in family if vcpu.tid == vcpu.pid == pid}
-    for vcpu, pid in family:
+    mains = {vcpu.pid: vcpu for vcpu, line in family if vcpu.tid == vcpu.pid == line[0]}
+    for vcpu, line in family:
         for kind in kinds:
             ref = KnobRef(vcpu, kind)
             if ref in held:
                 continue
             try:
-                bequest = wanted.get((pid, kind, kernel.read(ref)))
+                value = kernel.read(ref)
             except (ThreadGone, OSError):
                 continue
-            if bequest is None or vcpu.start_ticks < bequest.since_ticks:
-                continue
-            if not _own(bequest, mains.get(pid), kernel):
-                yield Outstanding(ref, bequest.prior, (bequest.value,))
+            for pid in line:
+                bequest = wanted.get((pid, kind, value))
+                if bequest is None or vcpu.start_ticks < bequest.since_ticks:
+                    continue
+                if not _own(bequest, mains.get(pid), kernel):
+                    yield Outstanding(ref, bequest.prior, (bequest.value,))
+                    break
 
 
 def _own(bequest: Bequest, main: VcpuId | None, kernel: Kernel) -> bool:

@@ -129,12 +129,11 @@ class SmallKernel:
     def unset(self, ref: KnobRef) -> NativeValue:
         return DEFAULT_SLICE_NS if ref.kind is NativeKnob.SLICE else ALL_CPUS
 
-    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, int]]:
+    def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
         for vcpu in list(self.threads):
-            for pid in (vcpu.pid, self.parents.get(vcpu.pid, 0)):
-                if pid in pids:
-                    yield vcpu, pid
-                    break
+            line = tuple(pid for pid in (vcpu.pid, self.parents.get(vcpu.pid, 0)) if pid in pids)
+            if line:
+                yield vcpu, line
 
     def let_births_end(self, seconds: float) -> None:
         self.threads.update(self.unborn)

@@ -130,6 +130,25 @@ def test_a_thread_born_after_our_write_that_nobody_held_gets_its_parents_prior(k
     assert have == {young: DEFAULT_SLICE_NS, child: DEFAULT_SLICE_NS, old: 4}
 
 
+def test_a_child_process_of_which_we_hold_another_knob_gets_the_mask_it_was_born_with_back(
+    kernel: SmallKernel,
+) -> None:
+    """It is of two processes that we know: its own, and its parent, which it has the mask from."""
+    kernel.set(mask_of(1), (1,))
+    child = kernel.clone(thread(1), thread(201, pid=200, start_ticks=1000))
+    its_slice = KnobRef(child, NativeKnob.SLICE)
+    kernel.set(its_slice, 4)
+    bequests = [
+        Bequest(100, NativeKnob.AFFINITY, (1,), ALL_CPUS, since_ticks=500),
+        Bequest(200, NativeKnob.SLICE, 4, 0, since_ticks=1000),
+        Bequest(200, NativeKnob.AFFINITY, (0,), ALL_CPUS, since_ticks=1000),
+    ]
+    outstanding = [Outstanding(mask_of(1), ALL_CPUS, ((1,),)), Outstanding(its_slice, 0, (4,))]
+    put_back(outstanding, (), bequests, kernel)
+    assert kernel.threads[child].mask == ALL_CPUS
+    assert kernel.threads[child].slice_ns == DEFAULT_SLICE_NS
+
+
 def test_a_process_that_is_just_being_born_while_its_parent_is_put_back_is_not_missed(
     kernel: SmallKernel,
 ) -> None:
