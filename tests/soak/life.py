@@ -21,7 +21,7 @@ from .flat import Sample
 
 SETTINGS = """\
 period_ms = 10
-policy = "shuffle"
+policy = "{policy}"
 [host]
 own_cgroups = true
 [record]
@@ -40,7 +40,7 @@ class Life:
         self._said = place / "said"
         self._inode = 0
         self.reloads = self.rotations = 0
-        self._write(arena.configuration())
+        self._write("dasec", arena.configuration())
         command = [sys.executable, str(SHUFFLE), "run", "--config", str(self._config)]
         command += ["--record", str(self._record), "--directory", str(self._directory)]
         with self._said.open("wb") as said:
@@ -49,12 +49,12 @@ class Life:
         self._began_s = time.monotonic()
 
     def reload(self) -> None:
-        """A workload more or fewer, by SIGHUP. Only the one without children comes and goes, and the policy
-        stays: what children inherit then may stay with them (docs/safety.md)."""
+        """A workload more or fewer, perhaps another policy, by SIGHUP. Only the one without children comes
+        and goes: what children inherit of one that leaves is a known limit (docs/safety.md)."""
         head, *workloads = self._arena.configuration().split("[[workload]]")
         kept = [one for one in workloads if 'name = "solo"' not in one or self._chance.random() < 0.5]
         text = head + "".join(f"[[workload]]{one}" for one in kept)
-        self._write(text)
+        self._write(self._chance.choice(("dasec", "shuffle")), text)
         self._daemon.send_signal(signal.SIGHUP)
         self.reloads += 1
 
@@ -93,8 +93,8 @@ class Life:
         self.rotations += self._inode not in (0, inode)
         self._inode = inode
 
-    def _write(self, workloads: str) -> None:
+    def _write(self, policy: str, workloads: str) -> None:
         """Whole or not at all: the daemon may be reading it."""
         new = self._config.with_suffix(".new")
-        new.write_text(SETTINGS + workloads)
+        new.write_text(SETTINGS.format(policy=policy) + workloads)
         new.replace(self._config)
