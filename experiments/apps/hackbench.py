@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from .driver import Kind, Order, Outcome, Place
+from .driver import Order, Outcome, Place
 from .options import absent, options_of, refusal, whole
-from .program import Program
+from .program import Benchmark, Program
 
 OPTIONS = {"loops": "1000"}
 """Messages of each sender to each receiver in one run of hackbench."""
@@ -35,20 +35,13 @@ def parse(text: str, warmup_s: float, messages: int) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Hackbench:
+class Hackbench(Benchmark):
     """`threads` are senders and receivers, as many of each, in one process at a time."""
 
     name: str = "hackbench"
-    kind: Kind = Kind.BATCH
 
     def missing(self) -> str | None:
         return absent("hackbench", "rt-tests")
-
-    def vcpus(self, order: Order) -> int:
-        return order.threads
-
-    def critical(self, order: Order) -> tuple[str, ...]:
-        return ()
 
     def start(self, order: Order, place: Place) -> Program:
         loops = whole(order, "loops", options_of(order, OPTIONS)["loops"])

@@ -8,13 +8,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .child import Child, failure, held
-from .driver import Order, Outcome, Place
+from .driver import Kind, Order, Outcome, Place
 
 PATIENCE_S = 30.0
 """What a program may take beyond its time: one that has many children collects them."""
 
 Read = Callable[[str], Outcome]
 """From all that it printed. Raises ValueError where that is not what it prints."""
+
+
+class Benchmark:
+    """A driver of batch work whose threads are all alike."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.BATCH
+
+    def vcpus(self, order: Order) -> int:
+        return order.threads
+
+    def critical(self, order: Order) -> tuple[str, ...]:  # noqa: ARG002  # the interface of drivers
+        return ()
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ import math
 import re
 from dataclasses import dataclass
 
-from .driver import Kind, Order, Outcome, Place
+from .driver import Order, Outcome, Place
 from .options import absent, options_of, refusal
-from .program import Program, found
+from .program import Benchmark, Program, found
 
 BLOCK = re.compile(
     r"^(Wakeup|Request) Latencies percentiles \(usec\) runtime (\d+) \(s\).*\n((?:[ *]+[\d.]+th: .*\n)+)",
@@ -42,20 +42,13 @@ def parse(text: str) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Schbench:
+class Schbench(Benchmark):
     """`threads` are one message thread and its workers."""
 
     name: str = "schbench"
-    kind: Kind = Kind.BATCH
 
     def missing(self) -> str | None:
         return absent("schbench")
-
-    def vcpus(self, order: Order) -> int:
-        return order.threads
-
-    def critical(self, order: Order) -> tuple[str, ...]:
-        return ()
 
     def start(self, order: Order, place: Place) -> Program:
         options_of(order, {})

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .driver import Kind, Order, Outcome, Place
+from .driver import Order, Outcome, Place
 from .options import absent, options_of, whole
-from .program import Program, found
+from .program import Benchmark, Program, found
 
 CAPPED: Mapping[str, str] = {"load": "50", "slice-ms": "0"}
 """Each stressor computes half of the time, in pieces as short as stress-ng makes them by default."""
@@ -35,21 +35,14 @@ def parse(yaml: str) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class StressNg:
+class StressNg(Benchmark):
     """`threads` are stressors, which are processes of one thread."""
 
     name: str
     defaults: Mapping[str, str] = field(default_factory=dict)
-    kind: Kind = Kind.BATCH
 
     def missing(self) -> str | None:
         return absent("stress-ng", "stress-ng")
-
-    def vcpus(self, order: Order) -> int:
-        return order.threads
-
-    def critical(self, order: Order) -> tuple[str, ...]:
-        return ()
 
     def start(self, order: Order, place: Place) -> Program:
         options = options_of(order, self.defaults)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .driver import Kind, Order, Outcome, Place
+from .driver import Order, Outcome, Place
 from .options import absent, options_of, whole
-from .program import Program, found
+from .program import Benchmark, Program, found
 
 CHECKPOINT = "Checkpoint report:"
 CPU: Mapping[str, str] = {"cpu-max-prime": "10000"}
@@ -37,22 +37,15 @@ def parse(text: str) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Sysbench:
+class Sysbench(Benchmark):
     """One of its tests."""
 
     name: str
     test: str
     defaults: Mapping[str, str] = field(default_factory=dict)
-    kind: Kind = Kind.BATCH
 
     def missing(self) -> str | None:
         return absent("sysbench", "sysbench")
-
-    def vcpus(self, order: Order) -> int:
-        return order.threads
-
-    def critical(self, order: Order) -> tuple[str, ...]:
-        return ()
 
     def start(self, order: Order, place: Place) -> Program:
         options = options_of(order, self.defaults)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from pydantic import TypeAdapter
-
 from dasec.demo.arms import CONTROL, NONE, settings_of
 from dasec.demo.layout import Layout
 from dasec.demo.run import Plan
 from dasec.demo.scenario import Timing
 
 from ..suite.blocks import Block
-from ..suite.word import told_in, word_of
+from ..suite.word import Worded
 from .scenarios import CONTESTS
 
 POLICY = "critical"
@@ -73,21 +71,8 @@ def plan_of(wish: Wish, block: Block[Cell]) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Order(Worded):
     """One block of a wish, as a guest is told it."""
 
     wish: Wish
     block: Block[Cell]
-
-    @property
-    def word(self) -> str:
-        """For the kernel's command line."""
-        return word_of(_ORDER.dump_json(self))
-
-    @classmethod
-    def read(cls, word: str) -> Order:
-        """From its word."""
-        return _ORDER.validate_json(told_in(word))
-
-
-_ORDER = TypeAdapter(Order)

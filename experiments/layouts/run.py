@@ -13,6 +13,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+import click
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
@@ -31,7 +33,7 @@ TIMEOUT_S = 7200
 Pairs = list[tuple[tuple[str, str], tuple[str, str]]]
 
 
-def console(speed: str) -> str:
+def console(speed: int) -> str:
     """What a guest says that runs all cells; `speed` is what counts as a microsecond's work."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "tree"
@@ -58,8 +60,13 @@ def console(speed: str) -> str:
     return run.console
 
 
-def main(speed: str = "48") -> None:
-    """Runs the guest and prints a line for each cell."""
+@click.command()
+@click.argument("speed", type=click.IntRange(min=1), default=48)
+def main(speed: int) -> None:
+    """Print a line for each cell, from one guest.
+
+    SPEED: iterations that count as a microsecond's work; 48 when left out.
+    """
     mean, p99, used, background = (defaultdict[tuple[str, str], float](float) for _ in range(4))
     for line in console(speed).splitlines():
         if line.startswith("RESULT "):
@@ -72,15 +79,16 @@ def main(speed: str = "48") -> None:
     for cell in CELLS:
         pairs = [((cell, str(seed)), (CELLS[0], str(seed))) for seed in SEEDS]
 
-        def ratio(of: dict[tuple[str, str], float], pairs: Pairs = pairs) -> str:
+        def against_first(of: dict[tuple[str, str], float], pairs: Pairs = pairs) -> str:
             each = [of[here] / of[base] for here, base in pairs]
             return f"{statistics.geometric_mean(each):.2f} ({' '.join(f'{one:.2f}' for one in each)})"
 
         load = statistics.fmean([used[here] for here, _ in pairs])
         print(
-            f"{cell:10} mean {ratio(mean)}  p99 {ratio(p99)}  background {ratio(background)}  load {load:.2f}"
+            f"{cell:10} mean {against_first(mean)}  p99 {against_first(p99)}"
+            f"  background {against_first(background)}  load {load:.2f}"
         )
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import TypeAdapter
-
 from ..suite.blocks import Block
-from ..suite.word import told_in, word_of
+from ..suite.word import Worded
 from .catalogue import LOADS, Wanted
 from .cells import Cell, Wish
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Order(Worded):
     """A block without its scenario, which follows from the rest."""
 
     wish: Wish
@@ -37,16 +35,3 @@ class Order:
         scenario = LOADS[self.load].build(wanted)
         cell = Cell(self.load, self.ratio, self.utilisation, self.layout, scenario)
         return Block(cell, self.repetition, self.arms)
-
-    @property
-    def word(self) -> str:
-        """As the guest is told it."""
-        return word_of(_ORDER.dump_json(self))
-
-    @classmethod
-    def read(cls, word: str) -> Order:
-        """From its word."""
-        return _ORDER.validate_json(told_in(word))
-
-
-_ORDER = TypeAdapter(Order)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import zlib
+from typing import Self
+
+from pydantic import TypeAdapter
 
 
 def word_of(told: bytes) -> str:
@@ -15,3 +18,19 @@ def word_of(told: bytes) -> str:
 def told_in(word: str) -> bytes:
     """What the word was made of."""
     return zlib.decompress(base64.urlsafe_b64decode(word))
+
+
+class Worded:
+    """What a dataclass needs that a guest is told: its own word, and itself from it."""
+
+    __slots__ = ()
+
+    @property
+    def word(self) -> str:
+        """For the kernel's command line."""
+        return word_of(TypeAdapter(type(self)).dump_json(self))
+
+    @classmethod
+    def read(cls, word: str) -> Self:
+        """From its word."""
+        return TypeAdapter(cls).validate_json(told_in(word))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..loads.entry import enter
+from ..suite.entry import enter
 from .command import command
 
 if __name__ == "__main__":

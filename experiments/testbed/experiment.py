@@ -29,6 +29,11 @@ def _known(policy: str) -> str:
     return policy
 
 
+FAN_OUT: Literal["fan-out"] = "fan-out"
+HELPER_US = 600
+LEAST_SERVING = {FAN_OUT: 2, "pipeline": 2, "convoy": 3}
+"""A main thread, and a helper or stage; in a convoy a worker and the holder of the lock."""
+
 CFS = "6.1"
 SCHED_LATENCY_MS, WAKEUP_GRANULARITY_MS, MOST_CPUS = 6, 1, 8
 """Of CFS, to be multiplied by 1 + log2 of the number of CPUs, 8 at most (kernel/sched/fair.c:
@@ -45,19 +50,32 @@ class Workload:
     threads: Annotated[int, Field(ge=2, le=256)]
     rates_per_s: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Requests of one workload, whatever the ratio: more workloads ask for more."""
-    kind: Literal["fan-out", "pipeline", "convoy"] = "fan-out"
+    kind: Literal["fan-out", "pipeline", "convoy"] = FAN_OUT
     background: Annotated[int, Field(ge=0)] = 0
     burst_us: Count = 10_000
     bursts_per_s: Positive = 24.0
-    helper_us: Count = 600
+    helper_us: Count = HELPER_US
     imbalance: Count = 1
+
+    def __post_init__(self) -> None:
+        serving = self.threads - self.background
+        if serving < LEAST_SERVING[self.kind]:
+            raise ValueError(
+                f"background = {self.background} leaves {serving} of {self.threads} threads to serve:"
+                f" {self.kind} needs {LEAST_SERVING[self.kind]}"
+            )
+        if self.kind != FAN_OUT and not self.background:
+            raise ValueError(f"{self.kind} needs background threads: give background")
+        if self.kind != FAN_OUT and (self.helper_us, self.imbalance) != (HELPER_US, 1):
+            raise ValueError(f"helper_us and imbalance are of fan-out, not of {self.kind}: leave them out")
 
     def shape(self, rate_per_s: float) -> Shape:
         """As the suite of loads builds it."""
-        bursts = Background(self.background, self.burst_us, self.bursts_per_s) if self.background else None
+        bursts = Background(self.background, self.burst_us, self.bursts_per_s)
         serving = self.threads - self.background
-        if self.kind == "fan-out" or bursts is None:
-            made = fan_out(rate_per_s, serving - 1, bursts, self.helper_us, self.imbalance)
+        if self.kind == FAN_OUT:
+            beside = bursts if self.background else None
+            made = fan_out(rate_per_s, serving - 1, beside, self.helper_us, self.imbalance)
         elif self.kind == "pipeline":
             made = pipeline(serving - 1, bursts)
         else:

@@ -61,6 +61,27 @@ def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
         assert what in said
 
 
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ('kind = "pipeline"', "pipeline needs background threads: give background"),
+        (
+            'kind = "convoy"\nbackground = 1\nhelper_us = 900',
+            "helper_us and imbalance are of fan-out, not of convoy",
+        ),
+        ("background = 3", "background = 3 leaves 1 of 4 threads to serve: fan-out needs 2"),
+    ],
+)
+def test_a_workload_that_cannot_be_what_it_says_is_refused(tmp_path: Path, told: str, complaint: str) -> None:
+    workload = f'[[workload]]\nname = "w"\nthreads = 4\nrates_per_s = [10]\n{told}\n'
+    file = tmp_path / "wrong.toml"
+    file.write_text(f"ratios = [1]\npolicies = []\n{workload}", encoding="utf-8")
+    with pytest.raises(Refusal) as refused:
+        read(file, 8, "6.1")
+    (line,) = refused.value.lines
+    assert complaint in line
+
+
 @pytest.mark.parametrize("text", [None, "ratios = ["])
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "some.toml"
