@@ -23,6 +23,8 @@ class Cpus:
     services: int
     mips_wanted: int | None = None
     turn: int = TURN
+    topology: str = ""
+    """As QEMU's -smp has it after the number: sockets=2,cores=4,threads=2. Empty: all in one socket."""
 
     @property
     def total(self) -> int:

@@ -80,7 +80,12 @@ class Machine:
             *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
             *self.qemu.command("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
             *("-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed", "-seed", "1"),
-            *("-smp", str(self.cpus.total), "-m", str(self.memory_mib)),
+            *(
+                "-smp",
+                ",".join(filter(None, (str(self.cpus.total), self.cpus.topology))),
+                "-m",
+                str(self.memory_mib),
+            ),
             *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
             *("-kernel", str(self.kernel), "-initrd", str(self.archive), "-append", " ".join(words)),
         ]

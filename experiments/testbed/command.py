@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .kernels import KERNELS, PATCHED
+from .machine import TURN, cpus_for
 from .quick import quick as run_quick
 from .run import read
 from .run import run as run_experiment
@@ -24,8 +25,12 @@ def command() -> None:
 @click.option("--cpus", default=USUAL, help="For work; one more measures. Several: with commas.")
 @click.option("--kernel", type=click.Choice(list(KERNELS)), default=PATCHED, help=f"{KERNELS}")
 @click.option("--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each.")
+@click.option("--turn", type=click.IntRange(500, 100_000), default=TURN, help="Instructions.")
+@click.option(
+    "--topology", metavar="SOCKETS,CORES,THREADS", help="Their product is CPUs + 1. [default: one socket]"
+)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
-def validate(cpus: str, kernel: str, guests: int, out: Path) -> None:
+def validate(cpus: str, kernel: str, guests: int, turn: int, topology: str | None, out: Path) -> None:
     """Measure the machine itself, twice: speeds, wake-ups, gaps, balance, determinism."""
     try:
         counts = tuple(map(int, cpus.split(",")))
@@ -33,8 +38,23 @@ def validate(cpus: str, kernel: str, guests: int, out: Path) -> None:
         counts = ()
     if not counts or min(counts) < 2:
         raise click.UsageError(f"--cpus: {cpus}: give numbers from 2 on, such as {USUAL}")
+    machines = [cpus_for(count, turn, smp_of(topology, count)) for count in counts]
     out.mkdir(parents=True, exist_ok=True)
-    validate_all(counts, kernel, guests, out)
+    validate_all(machines, kernel, guests, out)
+
+
+def smp_of(topology: str | None, count: int) -> str:
+    """As QEMU takes it. Refuses one that is of another number of CPUs."""
+    if topology is None:
+        return ""
+    parts = topology.split(",")
+    if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+        raise click.UsageError(f"--topology: {topology}: give sockets, cores, threads, such as 2,4,2")
+    sockets, cores, threads = map(int, parts)
+    if sockets * cores * threads != count + 1:
+        product = sockets * cores * threads
+        raise click.UsageError(f"--topology: {topology}: {product} CPUs, not {count} and one that measures")
+    return f"sockets={sockets},cores={cores},threads={threads}"
 
 
 @command.command()

@@ -11,6 +11,6 @@ TURN = 5000
 """Instructions: of 500 MIPS 10 us, in which every CPU has its turn, however many there are."""
 
 
-def cpus_for(services: int) -> Cpus:
+def cpus_for(services: int, turn: int = TURN, topology: str = "") -> Cpus:
     """So many CPUs and one that measures."""
-    return Cpus(services, MIPS, TURN)
+    return Cpus(services, MIPS, turn, topology)

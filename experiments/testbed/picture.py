@@ -17,7 +17,7 @@ def draw(found: Sequence[Validation], path: Path) -> None:
 
     figure, (speeds, wakes, shares) = pyplot.subplots(1, 3, figsize=(13, 4), dpi=110, layout="constrained")
     for one in found:
-        label = f"{one.cpus.services} CPUs"
+        label = f"{one.name} CPUs"
         times = one.values(SPEED, "all")
         places = [number / max(1, len(times) - 1) for number in range(len(times))]
         speeds.plot(places, [one.work_ns / time for time in times], ".-", label=label)
@@ -29,7 +29,7 @@ def draw(found: Sequence[Validation], path: Path) -> None:
     speeds.set(title="All CPUs busy", xlabel="CPU, from the first to the last", ylabel="speed / alone")
     speeds.set_ylim(0.9, 1.1)
     wakes.set(title="Wake-up on another CPU", xlabel="µs", ylabel="part of them", xscale="log")
-    shares.set(title="Two threads a CPU, 0.5 s", xlabel="thread, by its share", ylabel="share / due")
+    shares.set(title="Two threads a CPU, after 1.5 s", xlabel="thread, by its share", ylabel="share / due")
     for axes in (speeds, wakes, shares):
         axes.grid(visible=True, color="0.9")
         axes.legend(fontsize=8)

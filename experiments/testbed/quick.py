@@ -10,6 +10,7 @@ from dasec.exits import ExitStatus, Refusal
 
 from ..suite.store import RUNS
 from .kernels import PATCHED, TESTBED
+from .machine import cpus_for
 from .run import read, run
 from .validate import validate_all
 
@@ -19,7 +20,7 @@ EXPERIMENT = Path(__file__).resolve().parent / "quick.toml"
 
 def quick(guests: int, out: Path) -> None:
     """Both. Refuses a machine that is not as it should be, and two A/Bs that differ."""
-    validate_all((CPUS_VALIDATED,), PATCHED, guests, out / "machine")
+    validate_all((cpus_for(CPUS_VALIDATED),), PATCHED, guests, out / "machine")
     experiment = read(EXPERIMENT, CPUS_COMPARED, PATCHED)
     folders = (out / "first", out / "second")
     for folder in folders:

@@ -24,13 +24,12 @@ from ..counted.image import TASK
 from ..counted.machine import Machine, Run, Task, build_turns
 from ..counted.machine import Told as Said
 from .kernels import TESTBED, kernel_for, or_refuse
-from .machine import cpus_for
 from .picture import draw
-from .validation import Told, Validation, plain, table
+from .validation import WINDOWS, Told, Validation, plain, table
 
 PROBE = Path(__file__).resolve().parent / "src/probe.c"
-LINES = 10
-"""Of the probe: four speeds, three wake-ups, two gaps, one balance."""
+LINES = 9 + len(WINDOWS)
+"""Of the probe: four speeds, three wake-ups, two gaps, the balance."""
 
 INIT = f"""#!/bin/busybox sh
 busybox mkdir -p /proc
@@ -82,16 +81,16 @@ def _told(run: Run) -> Told:
     return Told(kind, what, tuple(values))
 
 
-def validate_all(counts: Sequence[int], kernel: str, guests: int, out: Path) -> None:
-    """For each number of CPUs; then what was found, as a file, a table and a picture. Refuses what is not as
+def validate_all(machines: Sequence[Cpus], kernel: str, guests: int, out: Path) -> None:
+    """Each of them; then what was found, as a file, a table and a picture. Refuses what is not as
     it should be, after that."""
     found = []
-    for services in counts:
-        make = partial(probing_machine, out / "guest", kernel, cpus_for(services))
+    for cpus in machines:
+        make = partial(probing_machine, out / "guest", kernel, cpus)
         found.append(validate(or_refuse(make), guests))
         click.echo(table(found[-1:]))
     publish(found, kernel, out)
-    failures = [f"{one.cpus.services} CPUs: {line}" for one in found for line in one.failures]
+    failures = [f"{one.name} CPUs: {line}" for one in found for line in one.failures]
     if failures:
         raise Refusal(ExitStatus.FAILED, *(f"{TESTBED}: {line}" for line in failures))
 

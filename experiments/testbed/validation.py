@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..counted.cpus import Cpus
+from .machine import TURN
 
 SPREAD_BOUND = 0.02
 """Between the fastest and the slowest CPU. A round of turns is 0.05 % of 20 ms, ticks are as much again."""
@@ -21,10 +22,11 @@ ROUNDS_BOUND = 3.0
 CAPACITY_BOUND = 0.97
 """Of what the CPUs can do, what threads that never sleep get done; ticks take the rest."""
 
-ITERATION_INSTRUCTIONS = 203
-"""Of the probe's work: 200 NOPs, and in `balance` a load, a count and a branch."""
+ITERATION_INSTRUCTIONS = 206
+"""Of the probe's work: 200 NOPs, and in `balance` a count in memory, a load and a branch."""
 
 BALANCE_S = 0.5
+WINDOWS = tuple(f"two a CPU, {number}" for number in (1, 2, 3, 4))
 
 PARTS = ("first", "last", "half", "all")
 SPEED, WAKE, GAP, BALANCE = "speed", "wake", "gap", "balance"
@@ -49,6 +51,12 @@ class Validation:
     """A second run said the same, byte by byte."""
     host_s: float
     """How long the first run took the host."""
+
+    @property
+    def name(self) -> str:
+        """How many CPUs, and what is unusual about them."""
+        turn = f", turns of {self.cpus.turn}" if self.cpus.turn != TURN else ""
+        return f"{self.cpus.services}{turn}{', ' if self.cpus.topology else ''}{self.cpus.topology}"
 
     def values(self, kind: str, what: str) -> tuple[int, ...]:
         """Of one line."""
@@ -87,21 +95,19 @@ class Validation:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of each thread of two a CPU, what it got of what is due to it."""
-        done = self.values(BALANCE, "two a CPU")
-        due = sum(done) / len(done)
-        return tuple(one / due for one in done)
+        """Of each thread of two a CPU, what it got of its due once the kernel had time to move them."""
+        return shares_of(self.values(BALANCE, WINDOWS[-1]))
 
     @property
     def capacity(self) -> float:
         """Used by these threads."""
-        done = sum(self.values(BALANCE, "two a CPU")) * ITERATION_INSTRUCTIONS
-        return done / (self.cpus.services * self.cpus.mips_each * 1e6 * BALANCE_S)
+        done = sum(sum(self.values(BALANCE, window)) for window in WINDOWS) * ITERATION_INSTRUCTIONS
+        return done / (self.cpus.services * self.cpus.mips_each * 1e6 * BALANCE_S * len(WINDOWS))
 
     @property
-    def jain(self) -> float:
-        """1: all the same; 1/n: one has all."""
-        return sum(self.shares) ** 2 / (len(self.shares) * sum(share**2 for share in self.shares))
+    def jains(self) -> tuple[float, ...]:
+        """Of each half second."""
+        return tuple(jain(self.values(BALANCE, window)) for window in WINDOWS)
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -125,6 +131,18 @@ class Validation:
             yield "a second run said something else"
 
 
+def shares_of(done: Sequence[int]) -> tuple[float, ...]:
+    """Of what is due to each."""
+    due = sum(done) / len(done)
+    return tuple(one / due for one in done)
+
+
+def jain(done: Sequence[int]) -> float:
+    """1: all the same; 1/n: one has all."""
+    shares = shares_of(done)
+    return sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
+
+
 def quantile(values: Sequence[float], part: float) -> float:
     """The smallest value that this part of them does not exceed."""
     return sorted(values)[max(0, math.ceil(part * len(values)) - 1)]
@@ -132,7 +150,7 @@ def quantile(values: Sequence[float], part: float) -> float:
 
 COLUMNS = (
     *("CPUs", "speed, spread", "speed-up", "wake-up mean / p99 µs", "gap middle / longest µs"),
-    *("2 threads a CPU: share", "Jain", "capacity", "repeats", "host s"),
+    *("2 threads a CPU: share", "Jain, half seconds 1 to 4", "capacity", "repeats", "host s"),
 )
 
 
@@ -144,13 +162,13 @@ def table(found: Sequence[Validation]) -> str:
 
 def _row(one: Validation) -> tuple[str, ...]:
     return (
-        str(one.cpus.services),
+        one.name,
         f"{one.spread:.2%}",
         f"{one.speed_up:.2f}",
         f"{statistics.mean(one.wakes_us):.1f} / {quantile(one.wakes_us, 0.99):.1f}",
         f"{one.gap_us:.1f} / {one.longest_gap_us:.0f}",
         f"{min(one.shares):.2f}–{max(one.shares):.2f}",
-        f"{one.jain:.3f}",
+        " ".join(f"{fairness:.3f}" for fairness in one.jains),
         f"{one.capacity:.3f}",
         "yes" if one.repeated else "no",
         f"{one.host_s:.0f}",
@@ -165,7 +183,7 @@ def plain(one: Validation) -> Mapping[str, object]:
         "turn": one.cpus.turn,
         "spread": one.spread,
         "speed_up": one.speed_up,
-        "jain": one.jain,
+        "jains": one.jains,
         "capacity": one.capacity,
         "repeated": one.repeated,
         "failures": one.failures,

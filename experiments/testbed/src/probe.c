@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * probe CPUS: what a guest's first CPUS CPUs are like, as lines of JSON. Runs itself on the CPU behind them.
+ * probe CPUS [balance]: what a guest's first CPUS CPUs are like, as lines of JSON; or `balance` alone, which a
+ * real machine can also be asked. Runs itself on the CPU behind them, if there is one.
  *
  *   speed    equal work on the first, the last, half and all of them: how long each took
  *   wake     how long a woken thread takes to run on another CPU, the others idle or busy
  *   gap      how long a busy CPU does nothing of what it is busy with
- *   balance  what two threads for each CPU, free to move, have done after half a second
+ *   balance  what two threads for each CPU, free to move, do in each of four half seconds
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -16,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@
 #define LEAST_GAP_NS 2000	      /* a longer time between two looks at the clock is a gap */
 #define GAPS 100000
 #define BALANCE_NS (500 * NS_PER_MS)
+#define BALANCES 4
 #define START_IN_NS (10 * NS_PER_MS)  /* until all threads are there */
 
 static int cpus;
@@ -76,7 +79,7 @@ struct worker {
 	pthread_t thread;
 	int cpu; /* -1: any */
 	int64_t begin_ns;
-	int64_t result;
+	_Atomic int64_t result;
 	int32_t *gaps_ns;
 };
 
@@ -265,30 +268,51 @@ static void *moving_hog(void *told)
 	sleep_until(self->begin_ns);
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
 		work();
-		self->result++;
+		/* Nobody else writes it: cheaper than an increment of all CPUs'. */
+		atomic_store_explicit(&self->result, self->result + 1, memory_order_relaxed);
 	}
 	return NULL;
 }
 
 static void balance(void)
 {
-	struct worker *all;
+	struct worker *all, *until, *during;
+	char what[32];
 
 	atomic_store(&stop, 0);
 	all = start(2 * cpus, moving_hog);
-	sleep_until(all->begin_ns + BALANCE_NS);
+	until = start(2 * cpus, NULL);
+	during = start(2 * cpus, NULL);
+	for (int window = 1; window <= BALANCES; window++) {
+		sleep_until(all->begin_ns + window * BALANCE_NS);
+		for (int number = 0; number < 2 * cpus; number++) {
+			int64_t done = atomic_load(&all[number].result);
+
+			during[number].result = done - until[number].result;
+			until[number].result = done;
+		}
+		snprintf(what, sizeof(what), "two a CPU, %d", window);
+		tell("balance", what, during, 2 * cpus);
+	}
 	atomic_store(&stop, 1);
 	join(all, 2 * cpus);
-	tell("balance", "two a CPU", all, 2 * cpus);
+	free(during);
+	free(until);
 	free(all);
 }
 
 int main(int count, char **arguments)
 {
-	cpus = count == 2 ? atoi(arguments[1]) : 0;
+	int only_balance = count == 3 && strcmp(arguments[2], "balance") == 0;
+
+	cpus = count == 2 || only_balance ? atoi(arguments[1]) : 0;
 	if (cpus < 2) {
-		fprintf(stderr, "usage: probe CPUS: 2 or more\n");
+		fprintf(stderr, "usage: probe CPUS [balance]: 2 or more\n");
 		return 2;
+	}
+	if (only_balance) {
+		balance();
+		return 0;
 	}
 	keep_to(cpus, 1);
 	speed("first", 0, 1, 1);

@@ -6,16 +6,19 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from dasec.exits import ExitStatus, Refusal
 from experiments.counted.cpus import Cpus
 from experiments.suite.blocks import blocks_of
+from experiments.testbed.command import smp_of
 from experiments.testbed.experiment import Experiment
 from experiments.testbed.kernels import PATCHED, kernel_for
+from experiments.testbed.machine import cpus_for
 from experiments.testbed.order import Order
 from experiments.testbed.run import HERE, read, task_for
-from experiments.testbed.validation import BALANCE, GAP, SPEED, WAKE, Told, Validation, table
+from experiments.testbed.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
 
 FILES = sorted(HERE.glob("*.toml"))
 WORD_LIMIT = 1800
@@ -36,10 +39,12 @@ def test_a_guest_is_told_its_block_in_a_word_that_fits(file: Path, cpus: int) ->
 def test_a_higher_ratio_is_more_workloads_that_each_ask_for_the_same() -> None:
     experiment = read(HERE / "ratio-sweep.toml", 16, PATCHED)
     scenarios = {cell.ratio: cell.scenario for cell in experiment.cells.possible}
-    assert {ratio: len(scenario.tenants) for ratio, scenario in scenarios.items()} == {1: 1, 2: 2, 4: 4}
+    assert {ratio: len(scenario.tenants) for ratio, scenario in scenarios.items()} == {
+        ratio: ratio for ratio in (1, 2, 3, 5, 10)
+    }
     assert all(tenant.vcpus == 16 for scenario in scenarios.values() for tenant in scenario.tenants)
     asked = {cell.ratio: cell.utilisation for cell in experiment.cells.possible}
-    assert asked[4] == pytest.approx(4 * asked[1], rel=0.01)
+    assert asked[5] == pytest.approx(5 * asked[1], rel=0.01)
 
 
 @pytest.mark.parametrize("kernel", [PATCHED, "6.12"])
@@ -99,13 +104,13 @@ def test_more_cpus_than_the_kernel_has_are_refused() -> None:
 
 def sound() -> Validation:
     """Four CPUs as they should be."""
-    done = int(4 * 500e6 * 0.5 / 203 / 8)
+    done = int(4 * 500e6 * 0.5 / 206 / 8)
     told = (
         *(Told(SPEED, part, (20_000_000,) * count) for part, count in (("first", 1), ("last", 1))),
         *(Told(SPEED, part, (20_000_000,) * count) for part, count in (("half", 2), ("all", 4))),
         Told(WAKE, "0 to 2, others idle", (4_000,) * 100),
         *(Told(GAP, what, (ns,) * 4) for what, ns in (("middle", 8_000), ("longest", 40_000))),
-        Told(BALANCE, "two a CPU", (done,) * 8),
+        *(Told(BALANCE, window, (done,) * 8) for window in WINDOWS),
     )
     return Validation(Cpus(4, 500, 5000), told, repeated=True, host_s=5.0)
 
@@ -124,8 +129,22 @@ def test_a_sound_machine_has_no_failures() -> None:
     one = sound()
     assert one.failures == ()
     assert one.spread == 0
-    assert [one.speed_up, one.jain] == pytest.approx([4, 1])
-    assert "| 4 | 0.00% | 4.00 | 4.0 / 4.0 | 8.0 / 40 | 1.00–1.00 | 1.000 | 1.000 | yes | 5 |" in table([one])
+    assert [one.speed_up, *one.jains] == pytest.approx([4, 1, 1, 1, 1])
+    row = (
+        "| 4 | 0.00% | 4.00 | 4.0 / 4.0 | 8.0 / 40 | 1.00–1.00 | 1.000 1.000 1.000 1.000 | 1.000 | yes | 5 |"
+    )
+    assert row in table([one])
+
+
+def test_what_is_unusual_about_a_machine_is_in_its_name() -> None:
+    cpus = cpus_for(15, 1000, smp_of("2,4,2", 15))
+    assert dataclasses.replace(sound(), cpus=cpus).name == "15, turns of 1000, sockets=2,cores=4,threads=2"
+
+
+@pytest.mark.parametrize("topology", ["2,4", "2,4,x", "2,4,1"])
+def test_a_topology_of_other_cpus_is_refused(topology: str) -> None:
+    with pytest.raises(click.UsageError, match="--topology"):
+        smp_of(topology, 15)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +154,7 @@ def test_a_sound_machine_has_no_failures() -> None:
         (lambda: with_values(SPEED, "all", (30_000_000,) * 4), "as fast as 2.67"),
         (lambda: with_values(WAKE, "0 to 2, others idle", (90_000,) * 100), "a wake-up takes 90.0 us"),
         (lambda: with_values(GAP, "middle", (8_000, 8_000, 90_000, 8_000)), "stops for 90.0 us"),
-        (lambda: with_values(BALANCE, "two a CPU", (300_000,) * 8), "of the CPUs"),
+        (lambda: with_values(BALANCE, WINDOWS[0], (3_000,) * 8), "of the CPUs"),
         (lambda: dataclasses.replace(sound(), repeated=False), "a second run said something else"),
     ],
 )
