@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
@@ -13,20 +13,14 @@ from dasec.demo.arms import arms_for
 from dasec.demo.layout import Layout
 from dasec.demo.run import Plan
 from dasec.demo.scenario import Scenario
-from dasec.policy import POLICIES
 
 from ..loads.cells import Cell, Cells, Wish, plan_of
 from ..loads.shapes import Background, Shape, convoy, fan_out, pipeline
 from ..suite.blocks import Block
+from .arms import dasec_settings, known
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
-
-
-def _known(policy: str) -> str:
-    if policy not in POLICIES:
-        raise ValueError(f"{policy} is unknown: known are {', '.join(sorted(POLICIES))}")
-    return policy
 
 
 FAN_OUT: Literal["fan-out"] = "fan-out"
@@ -93,7 +87,7 @@ class Experiment:
     kernel: str
     workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
     ratios: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    policies: tuple[Annotated[str, AfterValidator(_known)], ...]
+    policies: tuple[Annotated[str, AfterValidator(known)], ...]
     layouts: tuple[Layout, ...] = (Layout.VM,)
     repetitions: Count = 2
     seconds: Positive = 2.0
@@ -143,12 +137,12 @@ class Experiment:
     def plan(self, block: Block[Cell]) -> Plan:
         """The block as the demo's machinery takes it."""
         plan = plan_of(self.wish, block)
-        return replace(plan, settings={**self._on_cfs(), **plan.settings}) if self.kernel == CFS else plan
+        rla = self._rla_on_cfs() if self.kernel == CFS else ""
+        return replace(plan, settings={**dasec_settings(block.arms, rla), **plan.settings})
 
-    def _on_cfs(self) -> Mapping[str, str]:
+    def _rla_on_cfs(self) -> str:
         """RLA between 0.1 ms and half the scheduling latency, beyond which CFS knows no difference, from the
         kernel's own granularity on; a short one interrupts nobody's own burst (experiments/fig13)."""
         factor = 1 + int(math.log2(min(self.cpus + 1, MOST_CPUS)))
         start_us, ceiling_us = 1000 * factor * WAKEUP_GRANULARITY_MS, 500 * factor * SCHED_LATENCY_MS
-        rla = f"floor_us = 100\nstart_us = {start_us}\nceiling_us = {ceiling_us}\nrespect_burst = false\n"
-        return {"dasec": f'policy = "dasec"\n[rla]\n{rla}'}
+        return f"floor_us = 100\nstart_us = {start_us}\nceiling_us = {ceiling_us}\nrespect_burst = false\n"

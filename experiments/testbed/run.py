@@ -28,7 +28,7 @@ from .order import Order
 
 HERE = Path(__file__).resolve().parent
 LOADS = tuple(HERE.parent / "loads" / f"{name}.py" for name in ("catalogue", "cells", "shapes", "variants"))
-INSIDE = Inside(HERE, "inside", ("experiment", "machine", "order"), (LIBRARY,), LOADS)
+INSIDE = Inside(HERE, "inside", ("arms", "experiment", "machine", "order"), (LIBRARY,), LOADS)
 
 HOST_S_A_VIRTUAL_S = 1.0
 """Measured: 4.3 s of an idle core for 4.3 s of 1000 MIPS, half of it busy."""

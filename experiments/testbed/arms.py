@@ -1,0 +1,38 @@
+"""Arms of an experiment: policies, one constant of `critical`, one rule of `dasec` alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dasec.policy import POLICIES
+
+from ..loads.variants import variant_of
+
+DASEC = "dasec"
+RULES = ("tsa", "rla", "rcr")
+ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
+"""The arms of the paper's Figure 13."""
+
+
+def known(arm: str) -> str:
+    """The arm. ValueError if it is none."""
+    if arm not in POLICIES and arm not in ALONE and variant_of(arm) is None:
+        raise ValueError(f"{arm} is unknown: known are {', '.join(sorted({*POLICIES, *ALONE}))}")
+    return arm
+
+
+def dasec_settings(arms: Iterable[str], rla: str) -> Mapping[str, str]:
+    """What the daemon is told under each arm that is the paper's policy or one rule of it; `rla` is RLA's
+    range where the kernel has one, lines of its section."""
+    told = {}
+    for arm in arms:
+        if arm in ALONE or (arm == DASEC and rla):
+            off = {rule for rule in RULES if arm in ALONE and rule != ALONE[arm]}
+            sections = (_section(rule, rla if rule == "rla" else "", rule in off) for rule in RULES)
+            told[arm] = f'policy = "{DASEC}"\n{"".join(sections)}'
+    return told
+
+
+def _section(rule: str, told: str, off: bool) -> str:  # noqa: FBT001
+    lines = told + ("enabled = false\n" if off else "")
+    return f"[{rule}]\n{lines}" if lines else ""

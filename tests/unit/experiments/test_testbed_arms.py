@@ -1,0 +1,34 @@
+"""The arms of a testbed's experiment: what the daemon is told under each."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from dasec.config import check
+from experiments.testbed.arms import ALONE, RULES, dasec_settings, known
+
+RANGE = "floor_us = 100\nstart_us = 4000\nceiling_us = 12000\nrespect_burst = false\n"
+
+
+@pytest.mark.parametrize("rla", ["", RANGE])
+@pytest.mark.parametrize("arm", ALONE)
+def test_a_rule_alone_is_alone_and_the_daemon_takes_it(arm: str, rla: str) -> None:
+    told = tomllib.loads(dasec_settings([arm], rla)[arm])
+    workload = {"name": "any", "cgroup": "/any"}
+    check({**told, "workload": [workload]}, "settings")
+    on = {rule for rule in RULES if told.get(rule, {}).get("enabled", True)}
+    assert on == {ALONE[arm]}
+
+
+def test_the_policy_itself_is_told_no_more_than_the_range_of_its_kernel() -> None:
+    assert dasec_settings(["dasec", "critical"], "") == {}
+    assert tomllib.loads(dasec_settings(["dasec"], RANGE)["dasec"])["rla"]["start_us"] == 4000
+
+
+def test_policies_rules_and_constants_are_known_and_nothing_else() -> None:
+    for arm in ("critical", "dasec:rcr", "critical:weight_ratio=3"):
+        assert known(arm) == arm
+    with pytest.raises(ValueError, match="dasec:tsa"):
+        known("dasec:best")
