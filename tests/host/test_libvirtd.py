@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dasec.exits import ExitStatus
 from dasec.hosts.host import RosterEntry
 from dasec.linux import cgroupfs, procfs
 from dasec.model import Change, Knob, Outcome
-from dasec.vm import write
 from dasec.workloads.libvirt import LibvirtWorkloads, Rule
-from dasec.workloads.metadata import Consent, render
 from tests.contract.stage import MainlineStage
 from tests.waiting import wait_for
 
+from ..unit.service.command import dasec
 from .libvirtd import Libvirtd
 
 if TYPE_CHECKING:
@@ -131,10 +131,12 @@ def test_a_domain_that_opts_in_as_it_runs_is_there_in_the_next_period(
     workloads = LibvirtWorkloads([], by_metadata=True, directory=str(libvirtd.directory))
     periods = Clock(workloads)
     assert periods.period() == ()
-    write(domain, render(Consent(512)))
+    asked = ("dasec-test", "--connect", libvirtd.uri)
+    answer = dasec("vm", "enable", *asked, "--share", "512")
+    assert answer.out == "dasec-test: opted in with share 512, as it runs\n", answer.errors
     (entry,) = periods.period()
     assert (entry.name, entry.share, len(entry.threads)) == ("dasec-test", 512, 2)
-    write(domain, None)
+    assert dasec("vm", "disable", *asked).status == ExitStatus.DONE
     assert periods.period() == ()
 
 
