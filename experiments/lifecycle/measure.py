@@ -83,6 +83,7 @@ class Site:
     def __init__(self, folder: Path, *, busy: bool) -> None:
         import libvirt
 
+        libvirt.registerErrorHandler(lambda context, error: None, None)  # else it prints what is suppressed
         self._folder = folder
         self._libvirtd = Libvirtd(folder / "libvirtd.log")
         self._connection: virConnect = libvirt.open(self._libvirtd.uri)
@@ -160,7 +161,11 @@ class Site:
         command = (sys.executable, "-m", "dasec", "run", "--config", config, "--directory", state)
         with log.open("wb") as output:
             process = subprocess.Popen(
-                self._libvirtd.inside(*command), stdout=output, stderr=subprocess.STDOUT, cwd="/"
+                self._libvirtd.inside(*command),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                start_new_session=True,  # as a service: autogroup would make it share with libvirtd
             )
         try:
             wait_for(lambda: (state / "status.json").exists() or process.poll() is not None)

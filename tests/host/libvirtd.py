@@ -54,6 +54,7 @@ class Libvirtd:
             ["unshare", "--mount", "--propagation", "private", "bash", "-c", SCRIPT],
             stdout=self._log,
             stderr=subprocess.STDOUT,
+            process_group=0,
         )
         self.root = Path(f"/proc/{self._holder.pid}/root")
         self.directory = self.root / "run/libvirt/qemu"
@@ -114,9 +115,10 @@ class Libvirtd:
         return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *command]
 
     def _spawn(self, program: str) -> subprocess.Popen[bytes]:
-        """With a pid file of its own: by default all libvirtds of a machine have the same one."""
+        """With a pid file of its own: by default all libvirtds of a machine have the same one. And with a
+        process group of its own: who is interrupted at a terminal still needs it, to end its domains."""
         command = self.inside(program, "--pid-file", f"/run/libvirt/{program}.pid")
-        return subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
+        return subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT, process_group=0)
 
     def _end(self, name: str, how: signal.Signals) -> None:
         daemon = self._daemons.pop(name, None)
