@@ -1,5 +1,5 @@
 """`python -m dasec` is the command `dasec`."""
 
-from .cli import main
+from .entry import main
 
 main()

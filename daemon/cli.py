@@ -8,9 +8,7 @@ from pathlib import Path
 
 import click
 
-from .exits import ExitStatus, Refusal
-
-DIRECTORY = Path("/run/dasec")
+from .exits import DIRECTORY, ExitStatus, Refusal
 
 directory_option = click.option(
     "--directory",
@@ -110,15 +108,12 @@ record_option = click.option(
 @directory_option
 def explain(workload: str, record: Path | None, as_json: bool, directory: Path) -> None:
     """Show why each knob of a workload is what it is."""
-    import json
     import time
 
-    from .explain import explain as story_of
-    from .explain import record_of, render
+    from .explain import answer
 
-    kept, said = (record, None) if record else record_of(directory, time.monotonic_ns())
-    story = story_of(kept, workload, said)
-    click.echo(json.dumps(story, indent=2) if as_json else render(story))
+    kept = None if record is None else str(record)
+    click.echo(answer(workload, kept, directory, time.monotonic_ns(), as_json=as_json))
 
 
 @commands.command()

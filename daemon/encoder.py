@@ -20,10 +20,10 @@ from .record import (
     in_order,
     knobs_row,
     result_row,
-    seal,
     topology_row,
     workload_row,
 )
+from .seal import seal
 
 
 class Encoder:

@@ -1,8 +1,11 @@
-"""How a command ends when it does not simply end well."""
+"""How a command ends when it does not simply end well, and where the daemon lives."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+
+DIRECTORY = "/run/dasec"
+"""Where journal and status live."""
 
 
 class ExitStatus(IntEnum):

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from . import cpulist
 from .exits import ExitStatus, Refusal
-from .grounds import IN_FORCE, Ground, Grounds
-from .model import NO_KNOBS, Knob, Knobs, KnobValue, Outcome, Vcpu
 from .printable import printable
-from .recordtail import RecordTail, Seen, Unreadable
+from .recordend import IN_FORCE, End, Row, Write, end_of, who
+from .recordlines import Unreadable
 from .ruletext import meaning, milliseconds, numbers
 
 if TYPE_CHECKING:
     from .status import Status
+
+KNOBS = ("weight", "rescheduling_latency", "affinity")
+"""`model.Knob`, in the order of a line's columns."""
+
+APPLIED = "applied"
+DONE = {APPLIED: "written", "dry_run": "dry run, would be written"}
+"""Outcomes in words; of the others, the name says it."""
 
 NOT_OURS = "not ours: this host has no such knob for it, it was left to somebody else, or it is not wanted"
 AS_FOUND = "as found: nothing was written"
@@ -63,15 +68,7 @@ class Story(TypedDict):
     vcpus: list[VcpuStory]
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """The record's end: the last period, and why each knob is as it is."""
-
-    seen: Seen
-    grounds: Grounds
-
-
-def record_of(directory: Path, now_ns: int) -> tuple[Path, Status]:
+def record_of(directory: str | os.PathLike[str], now_ns: int) -> tuple[str, Status]:
     """The running daemon's record, and what it says of itself. Raises Refusal."""
     from .status import Absent, read
 
@@ -82,83 +79,88 @@ def record_of(directory: Path, now_ns: int) -> tuple[Path, Status]:
         raise Refusal(
             ExitStatus.FAILED, "the daemon keeps no record: start it with `dasec run --record FILE`"
         )
-    return Path(status["record"]), status
+    return status["record"], status
 
 
-def end_of(path: Path) -> End:
-    """The end of a record. Raises Refusal."""
-    grounds, last = Grounds(), None
+def answer(
+    workload: str, record: str | None, directory: str | os.PathLike[str], now_ns: int, *, as_json: bool
+) -> str:
+    """What `dasec explain` prints. Raises Refusal."""
+    kept, said = (record, None) if record else record_of(directory, now_ns)
+    story = explain(kept, workload, said)
+    if not as_json:
+        return render(story)
+    import json
+
+    return json.dumps(story, indent=2)
+
+
+def explain(path: str | os.PathLike[str], name: str, status: Status | None) -> Story:
+    """Why the knobs of a workload are what they are. Raises Refusal."""
+    path = os.fspath(path)
     try:
-        for last in RecordTail(path).read():
-            grounds.read(last.line, last.layout)
+        end = end_of(path)
     except Unreadable as error:
         raise Refusal(ExitStatus.USAGE, str(error)) from error
-    if last is None:
+    if end is None:
         raise Refusal(ExitStatus.FAILED, f"{path}: holds no period yet: try again in a second")
-    return End(last, grounds)
-
-
-def explain(path: Path, name: str, status: Status | None) -> Story:
-    """Why the knobs of a workload are what they are. Raises Refusal."""
-    end = end_of(path)
-    workloads = {workload.name: workload for workload in end.seen.period.workloads}
-    if name not in workloads:
+    if name not in end.workloads:
         from .complaints import nearest
 
-        known = nearest(name, workloads) if workloads else "there is none at present"
+        known = nearest(name, end.workloads) if end.workloads else "there is none at present"
         raise Refusal(
             ExitStatus.FAILED, f"no workload {name!r} in the last period of the record {path}: {known}"
         )
-    workload = workloads[name]
+    workload = end.workloads[name]
     said = {one["name"]: one["guard"] for one in status["workloads"]} if status else {}
     return Story(
         workload=name,
-        share=workload.share,
-        record=str(path),
-        period=end.seen.period.index,
+        share=workload["share"],
+        record=path,
+        period=end.period,
         guard=said.get(name, ""),
-        vcpus=[_vcpu(vcpu, end) for vcpu in workload.vcpus],
+        vcpus=[_vcpu(row, end) for row in workload["vcpus"]],
     )
 
 
-def _vcpu(vcpu: Vcpu, end: End) -> VcpuStory:
-    present = end.seen.period.knobs.get(vcpu.id, NO_KNOBS)
+def _vcpu(row: Row, end: End) -> VcpuStory:
+    vcpu, name = who(row), row[3]
+    values = zip(KNOBS, end.knobs(vcpu), strict=True)
     return VcpuStory(
-        vcpu=vcpu.name, tid=vcpu.id.tid, knobs=[_knob(vcpu, knob, present, end) for knob in Knob]
+        vcpu=name, tid=vcpu[1], knobs=[_knob(knob, value, end, *end.of(vcpu, knob)) for knob, value in values]
     )
 
 
-def _knob(vcpu: Vcpu, knob: Knob, present: Knobs, end: End) -> KnobStory:
-    in_force, failed = end.grounds.of(vcpu.id, knob)
-    value = present[tuple(Knob).index(knob)]
-    if in_force and in_force.period == end.seen.period.index and in_force.result.outcome is Outcome.APPLIED:
-        value = in_force.result.change.new  # the line's knobs are those before its own writes
+def _knob(
+    knob: str, value: int | Sequence[int] | None, end: End, in_force: Write | None, failed: Write | None
+) -> KnobStory:
+    if in_force and in_force.period == end.period and in_force.outcome == APPLIED:
+        value = in_force.new  # the line's knobs are those before its own writes
     return KnobStory(
-        knob=knob.value,
+        knob=knob,
         value=None if value is None else plain(value),
         written=_written(in_force, end),
         failed=_written(failed, end),
     )
 
 
-def _written(ground: Ground | None, end: End) -> Written | None:
-    if ground is None:
+def _written(write: Write | None, end: End) -> Written | None:
+    if write is None:
         return None
-    change, outcome, detail = ground.result
     return Written(
-        rule=change.rule,
-        inputs=[(name, value) for name, value in ground.inputs],
-        prior=plain(change.prior),
-        new=plain(change.new),
-        outcome=outcome.value,
-        detail=detail,
-        period=ground.period,
-        seconds_ago=round((end.seen.line["clock_ns"] - ground.clock_ns) / 1e9, 3),
+        rule=write.rule,
+        inputs=[(name, value) for name, value in write.inputs],
+        prior=plain(write.prior),
+        new=plain(write.new),
+        outcome=write.outcome,
+        detail=write.detail,
+        period=write.period,
+        seconds_ago=round((end.clock_ns - write.clock_ns) / 1e9, 3),
     )
 
 
-def plain(value: KnobValue) -> int | str:
-    """A knob's value without sets: CPUs as the kernel's list."""
+def plain(value: int | Sequence[int]) -> int | str:
+    """A knob's value without sequences: CPUs as the kernel's list."""
     return value if isinstance(value, int) else cpulist.render(value)
 
 
@@ -193,7 +195,7 @@ def _knob_lines(knob: KnobStory) -> Sequence[str]:
         lines.append(f"{shown(knob['knob'], value)}{'' if written else ', ' + AS_FOUND}")
     if written:
         lines += _why(knob["knob"], written)
-        if value is not None and written["outcome"] == Outcome.APPLIED and value != written["new"]:
+        if value is not None and written["outcome"] == APPLIED and value != written["new"]:
             lines.append(
                 f"we wrote {shown(knob['knob'], written['new'])}: somebody else has changed it since"
             )
@@ -203,13 +205,8 @@ def _knob_lines(knob: KnobStory) -> Sequence[str]:
 
 
 def _why(knob: str, written: Written) -> Iterator[str]:
-    done = {
-        Outcome.APPLIED: "written",
-        Outcome.DRY_RUN: "dry run, would be written",
-    }.get(Outcome(written["outcome"]), written["outcome"])
-    detail = (
-        f" ({written['detail']})" if written["detail"] and Outcome(written["outcome"]) not in IN_FORCE else ""
-    )
+    done = DONE.get(written["outcome"], written["outcome"])
+    detail = f" ({written['detail']})" if written["detail"] and written["outcome"] not in IN_FORCE else ""
     change = f"{shown(knob, written['prior'])} -> {shown(knob, written['new'])}"
     yield f"{done} {written['seconds_ago']:.1f} s ago{detail}: {change}: {meaning(written['rule'])}"
     if written["inputs"]:
@@ -218,6 +215,6 @@ def _why(knob: str, written: Written) -> Iterator[str]:
 
 def shown(knob: str, value: int | str) -> str:
     """A knob's value with its unit."""
-    if knob == Knob.RESCHEDULING_LATENCY and isinstance(value, int):
+    if knob == "rescheduling_latency" and isinstance(value, int):
         return milliseconds(value)
-    return f"CPUs {value}" if knob == Knob.AFFINITY else str(value)
+    return f"CPUs {value}" if knob == "affinity" else str(value)

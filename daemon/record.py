@@ -13,7 +13,6 @@ changed, lost or swapped line shows even where it would not have changed a decis
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple, TypedDict, TypeVar, cast
@@ -46,8 +45,6 @@ READABLE = (1, SCHEMA)
 
 T = TypeVar("T")
 NOTHING = object()
-
-SEAL_LENGTH = len(b',"crc":"00000000"}')
 
 Ref = int | VcpuId | Sequence[int]
 """A vCPU in a line: its number among the workloads' vCPUs, or all of its identity."""
@@ -130,18 +127,6 @@ class Entry(NamedTuple):
     violations: Sequence[str]
     stages: Stages
     outlay: Outlay = Outlay()
-
-
-def seal(body: bytes, chain: int) -> tuple[bytes, int]:
-    """`body` (a JSON object) as a line with its checksum, and the chain for the next line."""
-    crc = zlib.crc32(body, chain)
-    return b'%b,"crc":"%08x"}\n' % (body[:-1], crc), crc
-
-
-def unseal(line: bytes, chain: int) -> tuple[bytes, int] | None:
-    """The body of a line without its newline, and the next chain; None if the checksum is wrong."""
-    sealed, crc = seal(line[:-SEAL_LENGTH] + b"}", chain)
-    return (line[:-SEAL_LENGTH] + b"}", crc) if sealed[:-1] == line else None
 
 
 def in_order(values: Mapping[VcpuId, T], order: tuple[VcpuId, ...]) -> list[T | None]:

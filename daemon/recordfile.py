@@ -14,7 +14,7 @@ from .grounds import Grounds
 from .log import Announcer
 from .model import PolicyState
 from .record import Entry
-from .recordtail import FIRST_BYTES
+from .recordlines import FIRST_BYTES
 
 RETRY_NS = 10_000_000_000
 """How long a record that could not be written rests before the next try."""

@@ -14,7 +14,8 @@ from .guard import Guarded, GuardState
 from .model import Decision, Period, PolicyState
 from .plan import plan
 from .policy import POLICIES, Parameters, Policy, policy_named
-from .record import READABLE, SEAL_LENGTH, Decoder, PeriodLine, change_row, decision_row, unseal
+from .record import READABLE, Decoder, PeriodLine, change_row, decision_row
+from .seal import SEAL_LENGTH, unseal
 
 SHOWN_BYTES = 160
 """How much of a differing decision the message shows."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TypedDict, cast
+from os import PathLike, fspath
+from typing import NamedTuple, TypedDict, cast
 
 from .linux import procfs
 from .linux.errors import ThreadGone
-from .model import Knob
 
 FILE_NAME = "status.json"
 INTERVAL_NS = 1_000_000_000
@@ -57,18 +55,18 @@ class Status(TypedDict):
     not_reloaded: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(NamedTuple):
     """No running daemon, and why we think so."""
 
     why: str
 
 
-def read(directory: Path, now_ns: int) -> Status | Absent:
+def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
     """What the daemon of `directory` last said of itself."""
-    path = directory / FILE_NAME
+    path = f"{fspath(directory)}/{FILE_NAME}"
     try:
-        status = cast(Status, json.loads(path.read_bytes()))
+        with open(path, "rb") as file:
+            status = cast(Status, json.loads(file.read()))
         pid = int(status["pid"])
         alive = procfs.read_stat(pid, pid).start_ticks == status["start_ticks"]
     except FileNotFoundError:
@@ -89,6 +87,8 @@ def read(directory: Path, now_ns: int) -> Status | Absent:
 
 def render(status: Status) -> str:
     """The status for a person."""
+    from .model import Knob
+
     capabilities = status["capabilities"]
     lines = [
         f"policy {status['policy']}{' (dry run)' if status['dry_run'] else ''} on {capabilities['backend']},"

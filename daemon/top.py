@@ -20,7 +20,8 @@ from .explain import record_of
 from .grounds import Ground, Grounds
 from .model import IDLE, NO_KNOBS, Knob, Knobs, Workload
 from .printable import printable
-from .recordtail import RecordTail, Seen, Unreadable
+from .recordlines import Unreadable
+from .recordtail import RecordTail, Seen
 from .ruletext import milliseconds
 from .status import Status
 

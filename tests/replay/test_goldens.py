@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.record import Decoder, unseal
+from dasec.record import Decoder
 from dasec.replay import replay
+from dasec.seal import unseal
 
 GOLDENS = sorted(Path(__file__).parent.glob("*.jsonl"))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +14,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dasec.entry import plain_explain
 from dasec.exits import ExitStatus, Refusal
-from dasec.explain import Story, VcpuStory, end_of, explain, record_of, render
-from dasec.grounds import Grounds
+from dasec.explain import APPLIED, KNOBS, Story, VcpuStory, explain, plain, record_of, render
+from dasec.grounds import IN_FORCE, Ground, Grounds
 from dasec.hosts.fake import EXACT
 from dasec.log import Announcer
-from dasec.model import Change, Decision, Knob, Knobs, Outcome, Reason, Result, VcpuId
+from dasec.model import (
+    NO_KNOBS,
+    Change,
+    Decision,
+    Knob,
+    Knobs,
+    KnobValue,
+    Outcome,
+    Reason,
+    Result,
+    VcpuId,
+)
 from dasec.policy import POLICIES
 from dasec.record import Entry
+from dasec.recordend import IN_FORCE as IN_FORCE_IN_LINES
+from dasec.recordend import End, Write, end_of
 from dasec.recordfile import WHOLE_BYTES, WHOLE_PART, RecordFile
-from dasec.recordtail import WHOLE, RecordTail, Unreadable
+from dasec.recordlines import WHOLE, Unreadable
+from dasec.recordtail import RecordTail
 from dasec.replay import replay
 from dasec.ruletext import RULES
 from dasec.status import INTERVAL_NS
@@ -141,16 +158,49 @@ def test_the_end_of_any_record_gives_the_period_that_was_written(
 ) -> None:
     path = tmp_path_factory.mktemp("record") / "r"
     recorded(path, entries)
-    end = end_of(path)
-    assert end.seen.period == entries[-1].period
+    end = last_of(path)
+    period = entries[-1].period
+    assert (end.period, end.clock_ns) == (period.index, entries[-1].clock_ns)
+    assert set(end.workloads) == {workload.name for workload in period.workloads}
     expected = Grounds()
     for entry in entries:
         expected.note(entry)
-    for workload in entries[-1].period.workloads:
-        for vcpu in workload.vcpus:
-            for knob in Knob:
-                told = [g and g.result for g in end.grounds.of(vcpu.id, knob)]
-                assert told == [g and g.result for g in expected.of(vcpu.id, knob)]
+    for vcpu in (vcpu.id for workload in period.workloads for vcpu in workload.vcpus):
+        knobs = period.knobs.get(vcpu, NO_KNOBS)
+        for number, knob in enumerate(Knob):
+            assert in_words(end.knobs(vcpu)[number]) == in_words(knobs[number])
+            told = end.of(vcpu, knob.value)
+            assert [told_by(one) for one in told] == [meant_by(one) for one in expected.of(vcpu, knob)]
+
+
+def last_of(path: Path) -> End:
+    end = end_of(str(path))
+    assert end is not None
+    return end
+
+
+def in_words(value: KnobValue | Sequence[int] | None) -> int | str | None:
+    return None if value is None else plain(sorted(value) if isinstance(value, frozenset) else value)
+
+
+def told_by(write: Write | None) -> list[object] | None:
+    if write is None:
+        return None
+    inputs = [tuple(each) for each in write.inputs]
+    return [in_words(write.prior), in_words(write.new), inputs, *write[2:5], *write[6:]]
+
+
+def meant_by(ground: Ground | None) -> list[object] | None:
+    if ground is None:
+        return None
+    (_, _, prior, new, rule), outcome, detail = ground.result
+    values = [in_words(prior), in_words(new), list(ground.inputs)]
+    return [*values, rule, outcome, detail, ground.period, ground.clock_ns]
+
+
+def test_the_words_of_a_line_are_those_of_the_daemon() -> None:
+    assert tuple(map(str, IN_FORCE)) == IN_FORCE_IN_LINES
+    assert (tuple(Knob), Outcome.APPLIED) == (KNOBS, APPLIED)
 
 
 @given(st.integers(0, 40))
@@ -216,7 +266,7 @@ def test_a_line_cut_short_is_left_out(tmp_path: Path) -> None:
     entries = recorded(tmp_path / "r", busy_history(5))
     content = (tmp_path / "r").read_bytes()
     (tmp_path / "r").write_bytes(content[:-40])
-    assert end_of(tmp_path / "r").seen.period == entries[-2].period
+    assert last_of(tmp_path / "r").period == entries[-2].period.index
 
 
 def test_a_changed_line_is_seen_by_its_checksum(tmp_path: Path) -> None:
@@ -320,7 +370,7 @@ def test_a_file_that_tells_nothing_is_one_line(tmp_path: Path, content: bytes | 
     if content is not None:
         (tmp_path / "r").write_bytes(content)
     with pytest.raises(Refusal, match=re.escape(f"{tmp_path / 'r'}: {expected}")):
-        end_of(tmp_path / "r")
+        explain(tmp_path / "r", "hungry", None)
 
 
 def test_without_a_daemon_or_without_its_record_there_is_one_line(tmp_path: Path) -> None:
@@ -378,3 +428,63 @@ def test_none_of_the_knobs_is_ours_where_the_host_says_so(tmp_path: Path) -> Non
     recorded(tmp_path / "r", [entry._replace(period=replace(entry.period, knobs=none))])
     knobs = explain(tmp_path / "r", "calm", None)["vcpus"][0]["knobs"]
     assert [knob["value"] for knob in knobs] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "plain"),
+    [
+        (["explain", "web"], ("web", None, False)),
+        (["explain", "--json", "web", "--record", "r"], ("web", "r", True)),
+        (["explain"], None),
+        (["explain", "--help"], None),
+        (["explain", "--record", "r"], None),
+        (["explain", "web", "--record"], None),
+        (["explain", "web", "db"], None),
+        (["explain", "web", "--json", "--json"], None),
+        (["explain", "--", "web"], None),
+        (["explain", "web", "--directory", "/run/x"], None),
+        (["top"], None),
+        ([], None),
+    ],
+)
+def test_only_a_plain_call_is_answered_without_click(
+    arguments: list[str], plain: tuple[str, str | None, bool] | None
+) -> None:
+    assert plain_explain(arguments) == plain
+
+
+@pytest.mark.parametrize("workload", ["hungry", "hungri"])
+@pytest.mark.parametrize("way", [[], ["--json"]])
+def test_a_plain_call_and_one_through_click_answer_the_same(
+    tmp_path: Path, workload: str, way: list[str]
+) -> None:
+    first, *rest = busy_history(10)
+    recorded(
+        tmp_path / "r", [wrote(first, Knob.WEIGHT, 1126, "tsa.raise"), *(holding(e, 1126) for e in rest)]
+    )
+    plainly = dasec("explain", workload, "--record", tmp_path / "r", *way)
+    assert dasec("explain", workload, "--record", tmp_path / "r", "--directory", tmp_path, *way) == plainly
+
+
+def test_a_plain_call_whose_reader_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(2))
+    command = f"{sys.executable} -m dasec explain hungry --record {tmp_path / 'r'} | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+HEAVY = {"click", "dataclasses", "inspect", "pydantic", "pydantic_core", "rich", "dasec.model", "dasec.cli"}
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_a_plain_call_loads_nothing_that_takes_long(tmp_path: Path, said: bool) -> None:
+    recorded(tmp_path / "r", busy_history(2))
+    told_status(tmp_path, tmp_path / "r")
+    record = None if said else str(tmp_path / "r")
+    program = (
+        f"import sys; before = set(sys.modules); from dasec.explain import answer\n"
+        f"answer('calm', {record!r}, {str(tmp_path)!r}, {INTERVAL_NS}, as_json=True)\n"
+        f"import dasec.entry; print(*set(sys.modules) - before)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(loaded.stdout.split())

@@ -18,9 +18,8 @@ from dasec.record import (
     Entry,
     decision_row,
     result_row,
-    seal,
-    unseal,
 )
+from dasec.seal import seal, unseal
 
 from .periods import STATE, histories
 
