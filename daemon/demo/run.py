@@ -219,10 +219,11 @@ def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunRes
         if watched.controller:
             watched.controller.ensure_alive()
 
+    sleep_until(start_ns, look_after)
+    if watched.controller:  # a policy that begins within the warm-up has not settled after it
+        watched.controller.ensure_begun()
     begin_ns = start_ns + int(watched.bench.plan.timing.warmup_s * 1e9)
     sleep_until(begin_ns, look_after)
-    if watched.controller:
-        watched.controller.ensure_begun()
     begin = _mark(watched)
     sleep_until(begin_ns + int((watched.bench.plan.timing.seconds - EARLY_S) * 1e9), look_after)
     end = _mark(watched)

@@ -23,7 +23,7 @@ from .publish import publish
 from .wish import ARMS, Cell, Order, Wish
 
 INSIDE = Inside(Path(__file__).resolve().parent, "inside", ("scenarios", "wish"), (LIBRARY,))
-DEFAULTS = {"repetitions": 4, "seconds": 8.0, "warmup": 1.5, "lead": 4.0, "seed": 1}
+DEFAULTS = {"repetitions": 4, "seconds": 8.0, "warmup": 1.5, "lead": 8.0, "seed": 1}
 """The daemon, and each service, needs a second of a 333 MIPS core to be there."""
 
 

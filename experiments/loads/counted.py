@@ -38,11 +38,12 @@ DEFAULTS = {
     "utilisations": "0.8",
     "policies": "critical,oracle",
     "repetitions": 4,
-    "lead": 4.0,
+    "lead": 8.0,
     "seed": 1,
     "blame": False,
 }
-"""The daemon, and each service, needs a second of a 333 MIPS core to be there."""
+"""A service needs a second of a 333 MIPS core to be there, and the daemon has to look before the load
+begins."""
 
 
 @click.command(
