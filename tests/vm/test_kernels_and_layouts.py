@@ -13,7 +13,9 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.vm.guest import CgroupLayout, debian_kernel, run_in_guest
 
-GUEST_TIMEOUT_S = 420
+GUEST_TIMEOUT_S = 900
+"""What ends a guest that hangs; no assertion is about it. Alone a guest takes 150 to 250 s, on a host whose own
+host is short of CPUs more than 420 s were seen."""
 CONSOLE_TAIL = 6000
 
 EEVDF = "linux-image-6.12-amd64"
@@ -22,7 +24,7 @@ CFS = "linux-image-amd64"
 
 PYTEST = (
     f"cd {REPOSITORY} && DASEC_CI=1 DASEC_GUEST=1 PYTHONDONTWRITEBYTECODE=1"
-    " .venv/bin/python -m pytest -q --color=no -p no:cacheprovider -p no:randomly --timeout 200"
+    " .venv/bin/python -m pytest -q --color=no -p no:cacheprovider -p no:randomly --timeout 400"
 )
 CONTRACT = "tests/contract"
 GROUPS = (
