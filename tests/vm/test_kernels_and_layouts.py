@@ -14,8 +14,8 @@ from tests.conftest import REPOSITORY
 from tests.vm.guest import CgroupLayout, debian_kernel, run_in_guest
 
 GUEST_TIMEOUT_S = 900
-"""What ends a guest that hangs; no assertion is about it. Alone a guest takes 150 to 250 s, on a host whose own
-host is short of CPUs more than 420 s were seen."""
+"""What ends a guest that hangs; no assertion is about it. Alone a guest takes 150 to 250 s; on a host whose
+own host is short of CPUs more than 420 s were seen."""
 CONSOLE_TAIL = 6000
 
 EEVDF = "linux-image-6.12-amd64"
