@@ -26,7 +26,7 @@ class Complaint(NamedTuple):
 def complaints_of(error: ValidationError, schema: type[BaseModel]) -> list[Complaint]:
     """All that `error` says, less what only follows from the rest."""
     details = error.errors(include_url=False)
-    return [_complaint(detail, schema) for detail in details if not _follows(detail, details)]
+    return [_complaint(detail, schema) for detail in details if not follows(detail, details)]
 
 
 def path_of(location: Location) -> str:
@@ -44,7 +44,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(names)}"
 
 
-def _follows(detail: ErrorDetails, details: Sequence[ErrorDetails]) -> bool:
+def follows(detail: ErrorDetails, details: Sequence[ErrorDetails]) -> bool:
     """A list whose entries are wrong counts as too short: only its right entries were counted."""
     inside = detail["loc"]
     return detail["type"] == "too_short" and any(

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dasec.demo.arms import CONTROL, NONE, settings_of
 from dasec.exits import ExitStatus, Refusal
@@ -104,7 +104,7 @@ class Site:
         with self._managed(arm, repetition) as state:
             domain = self._connection.lookupByName(NAME)
             start_s = self._start(domain, state)
-            written = _held(state)
+            written = sum(_status(state)["knobs_held"].values()) if state else 0
             destroy_s, destroy_exit_s = self._stop(domain.destroy)
             self._start(domain, state)
             shutdown_s, shutdown_exit_s = self._stop(domain.shutdown)
@@ -196,13 +196,6 @@ def _groups_of(pid: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _status(state: Path) -> dict[str, list[dict[str, int]]]:
-    shown: dict[str, list[dict[str, int]]] = json.loads((state / "status.json").read_text(encoding="utf-8"))
+def _status(state: Path) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads((state / "status.json").read_text(encoding="utf-8"))
     return shown
-
-
-def _held(state: Path | None) -> int:
-    if state is None:
-        return 0
-    held: dict[str, int] = json.loads((state / "status.json").read_text(encoding="utf-8"))["knobs_held"]
-    return sum(held.values())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
+from dasec.complaints import follows, path_of
 from dasec.exits import ExitStatus, Refusal
 from dasec.linux.bpf import LIBRARY
 
@@ -46,19 +46,9 @@ def read(file: Path, cpus: int, kernel: str) -> Experiment:
     except tomllib.TOMLDecodeError as error:
         lines = [f"{error}: not TOML"]
     except ValidationError as error:
-        lines = [
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
-            for one in error.errors()
-            if not _echo(one, error)
-        ]
+        wrong = error.errors()
+        lines = [f"{path_of(one['loc'])}: {one['msg']}" for one in wrong if not follows(one, wrong)]
     raise Refusal(ExitStatus.USAGE, *(f"{TESTBED}: {file}: {line}" for line in lines))
-
-
-def _echo(one: ErrorDetails, error: ValidationError) -> bool:
-    """Whether it only counts: pydantic also calls a list too short when it has dropped a wrong item of it."""
-    place = one["loc"]
-    inside = any(other["loc"][: len(place)] == place != other["loc"] for other in error.errors())
-    return one["type"] == "too_short" and inside
 
 
 def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False) -> None:

@@ -20,7 +20,7 @@ from tests.waiting import wait_for
 
 from .command import dasec
 from .periods import STATE, busy_history
-from .test_explain import recorded
+from .recording import recorded
 
 COLUMNS, LINES = 80, 24
 
