@@ -1,18 +1,24 @@
-"""What the markers `host`, `vm`, `libvirt` and `slow` mean, and the command line of the test run.
+"""What the markers mean, the order of the test run, and its command line.
 
 A test that cannot run here is skipped with the reason, so that anybody can run the suite.
 Under DASEC_CI=1 nothing is missing by intention: there the same test fails with the reason.
+
+The guests compute for minutes, each on one core: tests/ahead.py begins them at once, and the tests are run in
+four stages, so that the next core is not idle meanwhile and those that time something have the machine alone.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import tempfile
+from enum import IntEnum
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.ahead import Ahead
 from tests.host import libvirtd
 from tests.packaging import debian
 from tests.vm import counted, guest
@@ -22,6 +28,49 @@ settings.register_profile("dasec", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("dasec")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+AHEAD = pytest.StashKey[Ahead]()
+
+
+class Stage(IntEnum):
+    """When a test is run. Within a stage the order is the one that it was before."""
+
+    CHEAP = 0
+    HOST = 1
+    """One at a time as ever: they change what there is one of."""
+    GUESTS = 2
+    """Those that read what a guest said, or start some."""
+    ALONE = 3
+
+
+def stage(item: pytest.Item) -> Stage:
+    """The last one that a marker of it asks for."""
+    asked = {"alone": Stage.ALONE, "timing": Stage.ALONE, "vm": Stage.GUESTS, "host": Stage.HOST}
+    return next((of for marker, of in asked.items() if item.get_closest_marker(marker)), Stage.CHEAP)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[AHEAD] = Ahead(Path(tempfile.mkdtemp(prefix="dasec-ahead-")))
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=stage)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The last errand first: the tests begin at the other end."""
+    config = session.config
+    if config.option.collectonly or hasattr(config, "workerinput"):
+        return
+    wanted = [one for item in session.items for mark in item.iter_markers("ahead") for one in mark.args]
+    if wanted and why_not_vm() is None:
+        config.stash[AHEAD].start(tuple(dict.fromkeys(reversed(wanted))))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[AHEAD].close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,6 +141,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         reason = why_not() if item.get_closest_marker(marker) else None
         if reason is not None:
             refuse(reason)
+    if stage(item) is Stage.ALONE:
+        item.config.stash[AHEAD].wait()
+
+
+@pytest.fixture(scope="session")
+def ahead(pytestconfig: pytest.Config) -> Ahead:
+    """What came of the errands."""
+    return pytestconfig.stash[AHEAD]
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ sys.path.insert(0, str(REPOSITORY))
 from image_recipe import Recipe, RecipeError, known, read  # noqa: E402
 from image_tree import TreeError, add_applets, add_libraries, keep  # noqa: E402
 
-from tests.vm.boot import pack  # noqa: E402  # this repository has to be found first
+from tests.vm.boot import one_at_a_time, pack  # noqa: E402  # this repository has to be found first
 from tests.vm.guest import copy_modules, modules_with_needs  # noqa: E402
 
 SUITE = "bookworm"
@@ -83,9 +83,15 @@ def image(recipe: Recipe, mirror: str | None, *, fresh: bool = False) -> Path:
     folder = _cache() / f"{recipe.name}-{_key(recipe, mirror, source)}"
     if folder.exists() and not fresh:
         return folder
+    with one_at_a_time(folder.parent):
+        return _made(recipe, mirror, source, folder, fresh=fresh)
+
+
+def _made(recipe: Recipe, mirror: str | None, source: Path | None, folder: Path, *, fresh: bool) -> Path:
+    if folder.exists() and not fresh:  # by whoever was here before us
+        return folder
     if missing := sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None}):
         raise BuildError(f"missing on this machine: {' '.join(missing)}: install them", HOST)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{recipe.name}-") as scratch:
         made = _build(recipe, mirror, source, Path(scratch))
         shutil.rmtree(folder, ignore_errors=True)

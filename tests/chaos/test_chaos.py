@@ -29,7 +29,7 @@ from tests.waiting import PATIENCE_S
 
 from .arena import Arena
 
-pytestmark = [pytest.mark.host, pytest.mark.timeout(0)]
+pytestmark = [pytest.mark.host, pytest.mark.alone, pytest.mark.timeout(0)]
 
 ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "200"))
 LONG = int(os.environ.get("DASEC_CHAOS_ROUNDS", "1000"))

@@ -22,6 +22,7 @@ from dasec.exits import ExitStatus
 from dasec.load import find_tool
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from tests.vm.conftest import build_image
+from tests.vm.errands import GuestImage
 from tests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import dasec
@@ -30,6 +31,7 @@ from .guests import PREFIX, VCPUS, Guest, guest
 from .libvirtd import Libvirtd
 
 pytestmark = [pytest.mark.host, pytest.mark.vm, pytest.mark.libvirt, pytest.mark.libvirtd]
+pytestmark += [pytest.mark.ahead(GuestImage("small"))]
 
 SERVICE = (
     "dasec-load service --seconds 3600 --rate 40"

@@ -118,6 +118,7 @@ def gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.alone
 def test_a_killed_daemons_knobs_are_back_within_a_second(tmp_path: Path, patient: Patient) -> None:
     before = knobs_of(patient)
     daemon = Daemon(tmp_path, patient)

@@ -164,6 +164,7 @@ def test_the_daemon_finds_the_domain_by_a_pattern(
     assert "qemu-system-x86" not in text
 
 
+@pytest.mark.alone
 def test_a_libvirtd_that_does_not_answer_costs_nothing_and_one_that_crashed_leaves_all_as_it_is(
     libvirtd: Libvirtd, domain: virDomain
 ) -> None:

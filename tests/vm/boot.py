@@ -1,12 +1,15 @@
-"""What every guest has in common: packing an initramfs, running QEMU until its end, reading the console."""
+"""What every guest has in common: packing an initramfs, running QEMU until its end, reading the console; and
+that what it needs is fetched once."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +23,15 @@ class GuestRun:
 
     exit_status: int | None
     console: str
+
+
+@contextmanager
+def one_at_a_time(cache: Path) -> Iterator[None]:
+    """Among all who fill this folder: the tests, the errands that run beside them, experiments."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def pack_initramfs(tree: Path, init: str) -> Path:

@@ -1,26 +1,21 @@
-"""The patched kernel, built once, and its guests, booted once; many tests read what they said."""
+"""The patched kernel, built once, and its guests, booted once and ahead; many tests read what they said."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.ahead import Ahead
 from tests.conftest import refuse
 from tests.vm.boot import GuestRun
 from tests.vm.built import HostCannotError, guest_image, patched_image
-from tests.vm.counted import Job, jobs_initramfs, parse, run_jobs
+from tests.vm.counted import Job, parse, run_jobs
+from tests.vm.errands import GUEST_TIMEOUT_S, JobsRun, packed_jobs
 from tests.vm.qemu import Qemu, QemuMissingError, counting_qemu
 
-JOBS = (
-    *("granularity", "shares", "late", "wakes", "states", "lifecycle", "permissions", "refusals"),
-    *("fuzz", "stress"),
-)
-SELFTESTS = ("interface_test", "behaviour_test")
-CPU_COUNTS = (2, 4)
-GUEST_TIMEOUT_S = 900
+RUNS = (JobsRun(2), JobsRun(4))
 DEBUG_TIMEOUT_S = 3600
 CONSOLE_TAIL = 4000
 
@@ -61,9 +56,7 @@ def qemu() -> Qemu:
 
 @pytest.fixture(scope="session")
 def initramfs(patched_kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Our jobs and the series' own selftests, which the build leaves beside the kernel."""
-    selftests = [patched_kernel.parent / "selftests" / name for name in SELFTESTS]
-    return jobs_initramfs(tmp_path_factory.mktemp("jobs"), selftests)
+    return packed_jobs(patched_kernel, tmp_path_factory.mktemp("jobs"))
 
 
 @pytest.fixture(scope="session")
@@ -72,16 +65,11 @@ def boot(qemu: Qemu, initramfs: Path) -> Boot:
     return lambda kernel, cpus, jobs: run_jobs(qemu, kernel, initramfs, cpus, jobs, GUEST_TIMEOUT_S)
 
 
-@pytest.fixture(scope="session")
-def boots(boot: Boot, patched_kernel: Path) -> Iterator[dict[int, Future[GuestRun]]]:
-    """Every job at 2 and at 4 CPUs, side by side: a counted guest uses one core of the host."""
-    with ThreadPoolExecutor() as pool:
-        yield {cpus: pool.submit(boot, patched_kernel, cpus, JOBS + SELFTESTS) for cpus in CPU_COUNTS}
-
-
-@pytest.fixture(params=CPU_COUNTS, ids=lambda cpus: f"{cpus} CPUs")
-def said(request: pytest.FixtureRequest, boots: dict[int, Future[GuestRun]]) -> dict[str, Job]:
-    """What the jobs said at this many CPUs."""
-    run = boots[request.param].result()
+@pytest.fixture(
+    params=[pytest.param(run, marks=pytest.mark.ahead(run), id=f"{run.cpus} CPUs") for run in RUNS]
+)
+def said(request: pytest.FixtureRequest, ahead: Ahead, qemu: Qemu, patched_kernel: Path) -> dict[str, Job]:
+    """What the jobs said at this many CPUs. Without QEMU and the kernel there is nothing to run them on."""
+    run = ahead.result(request.param)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
     return parse(run.console)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tests.vm.boot import EXIT_MARK, GuestRun, pack_initramfs, run_until_end
+from tests.vm.boot import EXIT_MARK, GuestRun, one_at_a_time, pack_initramfs, run_until_end
 
 CACHE = Path("/var/cache/dasec-guest")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
@@ -106,14 +106,8 @@ def debian_kernel(meta_package: str) -> GuestKernel:
     release = package.removeprefix("linux-image-")
     tree = CACHE / package
     if not (tree / "complete").exists():
-        shutil.rmtree(tree, ignore_errors=True)
-        tree.mkdir(parents=True)
-        _run(["apt-get", "download", package], cwd=tree)
-        (archive,) = tree.glob("*.deb")
-        _run(["dpkg", "-x", str(archive), str(tree)])
-        archive.unlink()
-        _run(["depmod", "-b", str(tree), release])
-        (tree / "complete").touch()
+        with one_at_a_time(CACHE):
+            _unpack(package, release, tree)
     return GuestKernel(
         release, tree / "boot" / f"vmlinuz-{release}", tuple(modules_with_needs(tree, release, MODULES))
     )
@@ -139,6 +133,19 @@ def run_in_guest(
         *("-append", "console=ttyS0 quiet panic=-1 rdinit=/init"),
     ]
     return run_until_end(arguments, timeout_s)
+
+
+def _unpack(package: str, release: str, tree: Path) -> None:
+    if (tree / "complete").exists():  # by whoever was here before us
+        return
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    _run(["apt-get", "download", package], cwd=tree)
+    (archive,) = tree.glob("*.deb")
+    _run(["dpkg", "-x", str(archive), str(tree)])
+    archive.unlink()
+    _run(["depmod", "-b", str(tree), release])
+    (tree / "complete").touch()
 
 
 def _concrete_package(meta_package: str) -> str:

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.vm.boot import one_at_a_time
+
 NAME = "qemu-system-x86_64"
 CACHE = Path("/var/cache/dasec-guest/qemu-backports")
 PACKAGES = ("qemu-system-x86", "qemu-system-common", "qemu-system-data")
@@ -45,7 +47,9 @@ def counting_qemu() -> Qemu:
     if installed is not None and major_version(Qemu(Path(installed))) >= FIRST_GOOD_MAJOR:
         return Qemu(Path(installed))
     if not (CACHE / "complete").exists():
-        _unpack_backport()
+        with one_at_a_time(CACHE.parent):
+            if not (CACHE / "complete").exists():
+                _unpack_backport()
     share = CACHE / "usr/share"
     return Qemu(CACHE / "usr/bin" / NAME, (share / "qemu", FIRMWARE, share / "seabios"))
 
@@ -85,7 +89,6 @@ def _unpack_backport() -> None:
         ["apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)|$(COMPONENT)", "Created-By: Packages"]
     )
     line = backports_line(targets, codename)
-    CACHE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE.parent, prefix="qemu-") as scratch:
         root = Path(scratch)
         apt = _private_apt(root / "apt", line)

@@ -14,6 +14,7 @@ import pytest
 from tests.vm.boot import GuestRun, run_until_end
 from tests.vm.built import IMAGES
 from tests.vm.conftest import build_image
+from tests.vm.errands import GuestImage
 from tests.vm.guest import QEMU, TURNS
 
 GUEST_TIMEOUT_S = 300
@@ -50,6 +51,7 @@ def build(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedP
 
 
 @pytest.mark.vm
+@pytest.mark.ahead(GuestImage("small"))
 def test_an_image_is_what_its_checksums_say_and_names_its_packages(small: Path) -> None:
     lines = (small / "SHA256SUMS").read_text().splitlines()
     sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
@@ -60,6 +62,7 @@ def test_an_image_is_what_its_checksums_say_and_names_its_packages(small: Path) 
 
 
 @pytest.mark.vm
+@pytest.mark.ahead(GuestImage("small"))
 def test_the_small_image_boots_in_seconds_and_serves(said: GuestRun) -> None:
     assert said.exit_status == 0, said.console
     up = re.search(r"^GUEST-UP:([\d.]+)$", said.console, re.MULTILINE)

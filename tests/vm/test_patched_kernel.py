@@ -6,27 +6,27 @@ latencies and shares is measured elsewhere, in a guest whose clock repeats.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.vm.guest import CgroupLayout, GuestKernel, run_in_guest
-from tests.vm.test_kernels_and_layouts import CONSOLE_TAIL, CONTRACT, GUEST_TIMEOUT_S, PYTEST
-
-BUILD_TIMEOUT_S = 1500
-"""A cold cache: 522 CPU seconds on a quiet machine, and others may be at work."""
+from tests.ahead import Ahead
+from tests.vm.errands import PATCHED, TestsRun
+from tests.vm.guest import CgroupLayout
+from tests.vm.test_kernels_and_layouts import CONSOLE_TAIL, CONTRACT
 
 OF_THE_PATCHED_HOST = f"-rs -k patched {CONTRACT} tests/host/test_patched.py"
+RUNS = [TestsRun(PATCHED, layout, OF_THE_PATCHED_HOST) for layout in (CgroupLayout.V2, CgroupLayout.V1)]
+
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.vm
-@pytest.mark.timeout(BUILD_TIMEOUT_S + GUEST_TIMEOUT_S)
-@pytest.mark.parametrize("layout", [CgroupLayout.V2, CgroupLayout.V1])
+@pytest.mark.usefixtures("patched_kernel")
+@pytest.mark.parametrize(
+    "tests", [pytest.param(one, marks=pytest.mark.ahead(one), id=one.layout) for one in RUNS]
+)
 def test_the_patched_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
-    layout: CgroupLayout, patched_kernel: Path, tmp_path: Path
+    tests: TestsRun, ahead: Ahead
 ) -> None:
-    kernel = GuestKernel("patched", patched_kernel, ())
-    run = run_in_guest(kernel, layout, f"{PYTEST} {OF_THE_PATCHED_HOST}", tmp_path, GUEST_TIMEOUT_S)
+    run = ahead.result(tests)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
     skipped = [line for line in run.console.splitlines() if "no /proc/PID/dasec" in line]
     assert not skipped, "the guest's kernel is without the patch"

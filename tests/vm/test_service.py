@@ -10,9 +10,10 @@ import pytest
 from dasec.load import find_tool
 from tests.conftest import REPOSITORY, refuse
 from tests.vm import systemd
+from tests.vm.errands import GUEST_TIMEOUT_S
 from tests.vm.guest import CgroupLayout, debian_kernel, run_in_guest
 from tests.vm.qemu import Qemu
-from tests.vm.test_kernels_and_layouts import CONSOLE_TAIL, EEVDF, GUEST_TIMEOUT_S
+from tests.vm.test_kernels_and_layouts import CONSOLE_TAIL, EEVDF
 
 HERE = REPOSITORY / "tests/vm"
 

@@ -10,11 +10,13 @@ from experiments.testbed.kernels import PATCHED
 from experiments.testbed.machine import cpus_for
 from experiments.testbed.quick import quick
 from experiments.testbed.validate import probing_machine, validate
+from tests.vm.errands import PatchedKernel
 from tests.vm.qemu import Qemu
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]  # the first test builds the kernel
 
 
+@pytest.mark.ahead(PatchedKernel())
 def test_four_cpus_are_equal_and_repeat(tmp_path: Path, qemu: Qemu, patched_kernel: Path) -> None:
     found = validate(probing_machine(tmp_path, PATCHED, cpus_for(4)), guests=2)
     assert patched_kernel.exists()

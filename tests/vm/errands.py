@@ -1,0 +1,85 @@
+"""Which kernels, images and guests take minutes: errands of tests/ahead.py."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.vm.boot import GuestRun
+from tests.vm.built import REPOSITORY, guest_image, patched_image
+from tests.vm.counted import jobs_initramfs, run_jobs
+from tests.vm.guest import CgroupLayout, GuestKernel, debian_kernel, run_in_guest
+from tests.vm.qemu import counting_qemu
+
+JOBS = (
+    *("granularity", "shares", "late", "wakes", "states", "lifecycle", "permissions", "refusals"),
+    *("fuzz", "stress"),
+)
+SELFTESTS = ("interface_test", "behaviour_test")
+
+PATCHED = "patched"
+"""Among the names of Debian's kernels: ours."""
+
+GUEST_TIMEOUT_S = 900
+"""What ends a guest that hangs; no assertion is about it. Alone a guest takes 150 to 250 s; on a host whose
+own host is short of CPUs more than 420 s were seen."""
+
+PYTEST = (
+    f"cd {REPOSITORY} && DASEC_CI=1 DASEC_GUEST=1 PYTHONDONTWRITEBYTECODE=1"
+    " .venv/bin/python -m pytest -q --color=no -p no:cacheprovider -p no:randomly --timeout 400"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedKernel:
+    """Our kernel, built."""
+
+    def __call__(self) -> Path:
+        return patched_image()
+
+
+@dataclass(frozen=True, slots=True)
+class GuestImage:
+    """An image of vm-images, built."""
+
+    name: str
+
+    def __call__(self) -> Path:
+        return guest_image(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class JobsRun:
+    """Every job and the series' own selftests, in one guest with so many CPUs."""
+
+    cpus: int
+
+    def __call__(self) -> GuestRun:
+        kernel = patched_image()
+        with tempfile.TemporaryDirectory() as scratch:
+            initramfs = packed_jobs(kernel, Path(scratch))
+            return run_jobs(counting_qemu(), kernel, initramfs, self.cpus, JOBS + SELFTESTS, GUEST_TIMEOUT_S)
+
+
+@dataclass(frozen=True, slots=True)
+class TestsRun:
+    """Tests of this repository, in a guest with this kernel and cgroup layout."""
+
+    __test__ = False
+
+    kernel: str
+    layout: CgroupLayout
+    tests: str
+
+    def __call__(self) -> GuestRun:
+        ours = self.kernel == PATCHED
+        kernel = GuestKernel(PATCHED, patched_image(), ()) if ours else debian_kernel(self.kernel)
+        with tempfile.TemporaryDirectory() as scratch:
+            command = f"{PYTEST} {self.tests}"
+            return run_in_guest(kernel, self.layout, command, Path(scratch), GUEST_TIMEOUT_S)
+
+
+def packed_jobs(kernel: Path, scratch: Path) -> Path:
+    """Our jobs and the series' own selftests, which the build leaves beside the kernel."""
+    return jobs_initramfs(scratch, [kernel.parent / "selftests" / name for name in SELFTESTS])
