@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
@@ -50,6 +50,8 @@ class Workload:
     bursts_per_s: Positive = 24.0
     helper_us: Count = HELPER_US
     imbalance: Count = 1
+    pinned: bool = False
+    """Each thread has one CPU, as with <vcpupin>; workloads begin at CPUs that are evenly apart."""
 
     def __post_init__(self) -> None:
         serving = self.threads - self.background
@@ -62,6 +64,10 @@ class Workload:
             raise ValueError(f"{self.kind} needs background threads: give background")
         if self.kind != FAN_OUT and (self.helper_us, self.imbalance) != (HELPER_US, 1):
             raise ValueError(f"helper_us and imbalance are of fan-out, not of {self.kind}: leave them out")
+
+    def pins(self, number: int, count: int, cpus: int) -> Mapping[str, str]:
+        """What the load tool is told of the places of one of `count` workloads."""
+        return {"pin-from": str(number * cpus // count)} if self.pinned else {}
 
     def shape(self, rate_per_s: float) -> Shape:
         """As the suite of loads builds it."""
@@ -128,7 +134,10 @@ class Experiment:
                 for ratio in self.ratios:
                     count = max(1, round(ratio * self.cpus / workload.threads))
                     shape = workload.shape(rate_per_s)
-                    tenants = tuple(shape.service(f"vm-{number}", 1.0) for number in range(count))
+                    tenants = tuple(
+                        shape.service(f"vm-{number}", 1.0, workload.pins(number, count, self.cpus))
+                        for number in range(count)
+                    )
                     scenario = Scenario(self.cpus, tenants)
                     asked = round(count * shape.cores / self.cpus, 3)
                     for layout in self.layouts:

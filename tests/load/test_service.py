@@ -132,6 +132,16 @@ def test_actors_that_alternate_compute_half_of_the_time_and_only_then(tool: Tool
     assert all(waiting[name].number() < 0.1 for name in ("actor-0", "actor-1"))
 
 
+def test_pinned_threads_keep_to_one_cpu_each_in_turn(start: Callable[..., Running]) -> None:
+    run = start(*SHORT, "--helpers", "3", "--background", "1", "--pin-from", "1")
+    tids = run.ready["threads"]
+    allowed = sorted(os.sched_getaffinity(0))
+    names = ("main", "helper-0", "helper-1", "helper-2", "bg-0")
+    places = [os.sched_getaffinity(tids[name].integer()) for name in names]
+    assert places == [{allowed[place % len(allowed)]} for place in range(1, 6)]
+    run.end()
+
+
 def test_threads_bear_the_announced_names(start: Callable[..., Running]) -> None:
     run = start(*SHORT, "--background", "1", "--background-wakes", "peer", "--helpers", "11")
     tids = run.ready["threads"]

@@ -3,6 +3,7 @@
 
 #include "fail.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,24 @@ void crew_wait_started(struct crew *crew)
 	for (size_t i = 0; i < crew->count; i++)
 		if (!pthread_equal(crew->members[i].thread, pthread_self()))
 			gate_wait(&crew->arrived);
+}
+
+void crew_pin_each(const struct crew *crew, uint64_t first)
+{
+	cpu_set_t allowed, one;
+	int cpus[CPU_SETSIZE];
+	size_t count = 0;
+
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed))
+			cpus[count++] = cpu;
+	for (size_t i = 0; i < crew->count; i++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpus[(first + i) % count], &one);
+		if (sched_setaffinity(crew->members[i].tid, sizeof(one), &one))
+			fail_run("cannot pin thread %s: %s", crew->members[i].name, strerror(errno));
+	}
 }
 
 void crew_join(struct crew *crew)

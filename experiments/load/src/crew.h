@@ -40,6 +40,9 @@ void crew_start(struct crew *crew, const char *base, int index, int cpu, void (*
 /* Returns when each thread runs and its tid is known. */
 void crew_wait_started(struct crew *crew);
 
+/* Binds the i-th thread to one CPU, the (first + i)-th of those that the process may use, over and over. */
+void crew_pin_each(const struct crew *crew, uint64_t first);
+
 /* Waits for the end of all threads but the adopted one. */
 void crew_join(struct crew *crew);
 

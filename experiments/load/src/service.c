@@ -48,6 +48,8 @@ static void start_threads(struct service *service)
 	service->variant->start(service);
 	background_start(service);
 	crew_wait_started(&service->crew);
+	if (o->pinned)
+		crew_pin_each(&service->crew, o->pin_from);
 	clock_precise_timers();
 }
 

@@ -18,7 +18,8 @@ struct service_options {
 	uint64_t background;
 	double background_burst_us, background_rate, background_from, logger_us, peer_us;
 	double iterations_per_us;
-	bool feeder;
+	uint64_t pin_from;
+	bool feeder, pinned;
 };
 
 /* One workload: the calling thread receives the requests, a variant serves them. */

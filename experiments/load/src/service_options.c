@@ -95,6 +95,8 @@ struct command_line service_parse(struct service_options *o, char **arguments)
 		       "none, logger (each ms of a burst) or peer (each burst)"),
 		REAL("logger-us", &o->logger_us, 0.0, LONGEST_US, "CPU time of the logger per wake-up"),
 		REAL("peer-us", &o->peer_us, 0.0, LONGEST_US, "CPU time of the peer per wake-up"),
+		COUNT("pin-from", &o->pin_from, 0, MOST_THREADS,
+		      "pins each thread: main to the CPU with this number of those allowed, the others after it"),
 		REAL("iterations-per-us", &o->iterations_per_us, 0.0, 1e6,
 		     "speed of the work loop, 0: calibrate"),
 	};
@@ -109,6 +111,7 @@ struct command_line service_parse(struct service_options *o, char **arguments)
 	*o = defaults;
 	memcpy(kept, specs, sizeof(specs)); /* the result is written after this call */
 	cli_parse(&line, arguments);
+	o->pinned = cli_given(&line, "pin-from");
 	refuse_unused(&line, o);
 	return line;
 }
