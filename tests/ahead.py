@@ -1,8 +1,8 @@
 """Errands: what keeps a core busy for minutes, done by a process of its own while tests use the next core.
 
-A test that reads the outcome of an errand names it: `@pytest.mark.ahead(errand)`. A second process does the
-errands that the run will need, the last first; the tests begin with those that need none. Whoever comes to
-an errand first does it, and the other one waits for it: near the end two guests run at once.
+A test that reads the outcome of an errand names it: `@pytest.mark.ahead.with_args(errand)`. A second
+process does the errands that the run will need, the last first; the tests begin with those that need none.
+Whoever comes to an errand first does it, and the other one waits for it: near the end two guests run at once.
 A process and not a thread, because tests change directories, environments and groups of theirs.
 """
 

@@ -31,7 +31,7 @@ from .guests import PREFIX, VCPUS, Guest, guest
 from .libvirtd import Libvirtd
 
 pytestmark = [pytest.mark.host, pytest.mark.vm, pytest.mark.libvirt, pytest.mark.libvirtd]
-pytestmark += [pytest.mark.ahead(GuestImage("small"))]
+pytestmark += [pytest.mark.ahead.with_args(GuestImage("small"))]
 
 SERVICE = (
     "dasec-load service --seconds 3600 --rate 40"

@@ -66,7 +66,7 @@ def boot(qemu: Qemu, initramfs: Path) -> Boot:
 
 
 @pytest.fixture(
-    params=[pytest.param(run, marks=pytest.mark.ahead(run), id=f"{run.cpus} CPUs") for run in RUNS]
+    params=[pytest.param(run, marks=pytest.mark.ahead.with_args(run), id=f"{run.cpus} CPUs") for run in RUNS]
 )
 def said(request: pytest.FixtureRequest, ahead: Ahead, qemu: Qemu, patched_kernel: Path) -> dict[str, Job]:
     """What the jobs said at this many CPUs. Without QEMU and the kernel there is nothing to run them on."""

@@ -51,7 +51,7 @@ def build(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedP
 
 
 @pytest.mark.vm
-@pytest.mark.ahead(GuestImage("small"))
+@pytest.mark.ahead.with_args(GuestImage("small"))
 def test_an_image_is_what_its_checksums_say_and_names_its_packages(small: Path) -> None:
     lines = (small / "SHA256SUMS").read_text().splitlines()
     sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
@@ -62,7 +62,7 @@ def test_an_image_is_what_its_checksums_say_and_names_its_packages(small: Path) 
 
 
 @pytest.mark.vm
-@pytest.mark.ahead(GuestImage("small"))
+@pytest.mark.ahead.with_args(GuestImage("small"))
 def test_the_small_image_boots_in_seconds_and_serves(said: GuestRun) -> None:
     assert said.exit_status == 0, said.console
     up = re.search(r"^GUEST-UP:([\d.]+)$", said.console, re.MULTILINE)

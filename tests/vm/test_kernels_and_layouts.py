@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.parametrize(
-    "tests", [pytest.param(one, marks=pytest.mark.ahead(one), id=one.layout) for one in ON_EEVDF]
+    "tests", [pytest.param(one, marks=pytest.mark.ahead.with_args(one), id=one.layout) for one in ON_EEVDF]
 )
 def test_an_eevdf_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     tests: TestsRun, ahead: Ahead
@@ -51,7 +51,7 @@ def test_an_eevdf_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
 
 
-@pytest.mark.ahead(ON_CFS)
+@pytest.mark.ahead.with_args(ON_CFS)
 def test_a_kernel_without_the_latency_knob_is_managed_with_weights_and_affinity_alone(ahead: Ahead) -> None:
     run = ahead.result(ON_CFS)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]

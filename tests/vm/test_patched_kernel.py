@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 
 @pytest.mark.usefixtures("patched_kernel")
 @pytest.mark.parametrize(
-    "tests", [pytest.param(one, marks=pytest.mark.ahead(one), id=one.layout) for one in RUNS]
+    "tests", [pytest.param(one, marks=pytest.mark.ahead.with_args(one), id=one.layout) for one in RUNS]
 )
 def test_the_patched_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
     tests: TestsRun, ahead: Ahead

@@ -16,7 +16,7 @@ from tests.vm.qemu import Qemu
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]  # the first test builds the kernel
 
 
-@pytest.mark.ahead(PatchedKernel())
+@pytest.mark.ahead.with_args(PatchedKernel())
 def test_four_cpus_are_equal_and_repeat(tmp_path: Path, qemu: Qemu, patched_kernel: Path) -> None:
     found = validate(probing_machine(tmp_path, PATCHED, cpus_for(4)), guests=2)
     assert patched_kernel.exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from dasec.demo.scenario import Service
 from dasec.exits import ExitStatus, Refusal
 from experiments.counted.cpus import Cpus
 from experiments.suite.blocks import blocks_of
@@ -45,6 +46,17 @@ def test_a_higher_ratio_is_more_workloads_that_each_ask_for_the_same() -> None:
     assert all(tenant.vcpus == 16 for scenario in scenarios.values() for tenant in scenario.tenants)
     asked = {cell.ratio: cell.utilisation for cell in experiment.cells.possible}
     assert asked[9] == pytest.approx(9 * asked[1], rel=0.01)
+
+
+def test_pinned_workloads_begin_at_cpus_that_are_evenly_apart(tmp_path: Path) -> None:
+    file = tmp_path / "pinned.toml"
+    file.write_text(
+        "ratios = [4]\npolicies = []\n"
+        '[[workload]]\nname = "a"\nthreads = 16\nrates_per_s = [9]\npinned = true\n'
+    )
+    (cell,) = read(file, 16, PATCHED).cells.possible
+    options = [dict(tenant.options) for tenant in cell.scenario.tenants if isinstance(tenant, Service)]
+    assert [told["pin-from"] for told in options] == ["0", "4", "8", "12"]
 
 
 @pytest.mark.parametrize("kernel", [PATCHED, "6.12"])
