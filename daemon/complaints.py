@@ -52,6 +52,11 @@ def follows(detail: ErrorDetails, details: Sequence[ErrorDetails]) -> bool:
     )
 
 
+def reason_of(detail: ErrorDetails) -> str:
+    """What is wrong, in the words of the check that found it: pydantic puts its own before them."""
+    return str(detail.get("ctx", {}).get("error", detail["msg"]))
+
+
 def _complaint(detail: ErrorDetails, schema: type[BaseModel]) -> Complaint:
     location, given = detail["loc"], detail["input"]
     where = path_of(location)
@@ -62,8 +67,7 @@ def _complaint(detail: ErrorDetails, schema: type[BaseModel]) -> Complaint:
     if detail["type"] == "missing":
         return Complaint(where, "is missing", f"give {expected}" if expected else "add it")
     if detail["type"] == "value_error":
-        reason = str(detail.get("ctx", {}).get("error", detail["msg"]))
-        return Complaint(where, reason, f"give {expected}" if expected else "")
+        return Complaint(where, reason_of(detail), f"give {expected}" if expected else "")
     what = f"is {_short(given)}, which is wrong: {_lowered(detail['msg'])}"
     return Complaint(where, what, f"give {expected}" if expected else "")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from dasec.complaints import follows, path_of
+from dasec.complaints import follows, path_of, reason_of
 from dasec.exits import ExitStatus, Refusal
 from dasec.linux.bpf import LIBRARY
 
@@ -47,7 +47,7 @@ def read(file: Path, cpus: int, kernel: str) -> Experiment:
         lines = [f"{error}: not TOML"]
     except ValidationError as error:
         wrong = error.errors()
-        lines = [f"{path_of(one['loc'])}: {one['msg']}" for one in wrong if not follows(one, wrong)]
+        lines = [f"{path_of(one['loc'])}: {reason_of(one)}" for one in wrong if not follows(one, wrong)]
     raise Refusal(ExitStatus.USAGE, *(f"{TESTBED}: {file}: {line}" for line in lines))
 
 

@@ -76,6 +76,7 @@ def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
     said = "\n".join(refused.value.lines)
     for what in ("ratios[0]", "policies[0]", "speed", "workload[0].threads", "workload[0].rates_per_s"):
         assert what in said
+    assert "Value error" not in said
 
 
 @pytest.mark.parametrize(
