@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..counted.cpus import Cpus
 from .kernels import KERNELS, PATCHED
 from .machine import TURN, cpus_for
 from .quick import quick as run_quick
@@ -38,23 +39,22 @@ def validate(cpus: str, kernel: str, guests: int, turn: int, topology: str | Non
         counts = ()
     if not counts or min(counts) < 2:
         raise click.UsageError(f"--cpus: {cpus}: give numbers from 2 on, such as {USUAL}")
-    machines = [cpus_for(count, turn, smp_of(topology, count)) for count in counts]
+    machines = [machine_for(count, turn, topology) for count in counts]
     out.mkdir(parents=True, exist_ok=True)
     validate_all(machines, kernel, guests, out)
 
 
-def smp_of(topology: str | None, count: int) -> str:
-    """As QEMU takes it. Refuses one that is of another number of CPUs."""
+def machine_for(count: int, turn: int, topology: str | None) -> Cpus:
+    """So many CPUs. Refuses a topology that is of another number."""
     if topology is None:
-        return ""
+        return cpus_for(count, turn)
     parts = topology.split(",")
     if len(parts) != 3 or not all(part.isdecimal() for part in parts):
         raise click.UsageError(f"--topology: {topology}: give sockets, cores, threads, such as 2,4,2")
-    sockets, cores, threads = map(int, parts)
-    if sockets * cores * threads != count + 1:
-        product = sockets * cores * threads
-        raise click.UsageError(f"--topology: {topology}: {product} CPUs, not {count} and one that measures")
-    return f"sockets={sockets},cores={cores},threads={threads}"
+    try:
+        return cpus_for(count, turn, (int(parts[0]), int(parts[1]), int(parts[2])))
+    except ValueError as error:
+        raise click.UsageError(f"--topology: {topology}: {error}") from None
 
 
 @command.command()

@@ -14,10 +14,12 @@ from dasec.demo.layout import Layout
 from dasec.demo.run import Plan
 from dasec.demo.scenario import Scenario
 
+from ..counted.cpus import Cpus
 from ..loads.cells import Cell, Cells, Wish, plan_of
 from ..loads.shapes import Background, Shape, convoy, fan_out, pipeline
 from ..suite.blocks import Block
 from .arms import dasec_settings, known
+from .machine import cpus_for
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -95,6 +97,8 @@ class Experiment:
     ratios: Annotated[tuple[Positive, ...], Field(min_length=1)]
     policies: tuple[Annotated[str, AfterValidator(known)], ...]
     layouts: tuple[Layout, ...] = (Layout.VM,)
+    topology: tuple[Count, Count, Count] | None = None
+    """Sockets, cores, threads: their product is the CPUs and one that measures."""
     repetitions: Count = 2
     seconds: Positive = 2.0
     warmup_s: Annotated[float, Field(ge=0)] = 1.5
@@ -102,6 +106,14 @@ class Experiment:
     """For the services and the daemon to start. With 2.5 s the daemon's first look was two seconds before the
     end: no policy was settled when its latency was measured."""
     seed: Annotated[int, Field(ge=0)] = 1
+
+    def __post_init__(self) -> None:
+        cpus_for(self.cpus, topology=self.topology)
+
+    @property
+    def machine(self) -> Cpus:
+        """The CPUs that it needs."""
+        return cpus_for(self.cpus, topology=self.topology)
 
     @property
     def wish(self) -> Wish:

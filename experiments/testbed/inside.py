@@ -10,14 +10,13 @@ import sys
 from dasec.demo.run import Bench, measure_one
 
 from ..counted.inside import refusing, site, tell, unhurried
-from .machine import cpus_for
 from .order import Order
 
 
 def main() -> None:
     """All arms, in this block's order."""
     order = Order.read(sys.argv[1])
-    block, cpus = order.block, cpus_for(order.experiment.cpus)
+    block, cpus = order.block, order.experiment.machine
     with site(cpus) as here:
         plan = unhurried(order.experiment.plan(block))
         bench = Bench(plan, here.tools, here.tree, here.directory, cpus.iterations_per_us)

@@ -11,6 +11,16 @@ TURN = 5000
 """Instructions: of 500 MIPS 10 us, in which every CPU has its turn, however many there are."""
 
 
-def cpus_for(services: int, turn: int = TURN, topology: str = "") -> Cpus:
-    """So many CPUs and one that measures."""
-    return Cpus(services, MIPS, turn, topology)
+Topology = tuple[int, int, int]
+"""Sockets, cores in each, threads in each of those."""
+
+
+def cpus_for(services: int, turn: int = TURN, topology: Topology | None = None) -> Cpus:
+    """So many CPUs and one that measures; without a topology all in one socket. ValueError if that is of
+    another number of CPUs."""
+    if topology is None:
+        return Cpus(services, MIPS, turn)
+    sockets, cores, threads = topology
+    if (product := sockets * cores * threads) != services + 1:
+        raise ValueError(f"sockets, cores, threads make {product} CPUs, not {services} and one that measures")
+    return Cpus(services, MIPS, turn, f"sockets={sockets},cores={cores},threads={threads}")

@@ -23,7 +23,6 @@ from ..suite.guests import host_of, measure
 from ..suite.store import Store
 from .experiment import Experiment
 from .kernels import KERNELS, TESTBED, kernel_for, or_refuse
-from .machine import cpus_for
 from .order import Order
 
 HERE = Path(__file__).resolve().parent
@@ -47,7 +46,8 @@ def read(file: Path, cpus: int, kernel: str) -> Experiment:
         lines = [f"{error}: not TOML"]
     except ValidationError as error:
         wrong = error.errors()
-        lines = [f"{path_of(one['loc'])}: {reason_of(one)}" for one in wrong if not follows(one, wrong)]
+        told_of = ((path_of(one["loc"]), reason_of(one)) for one in wrong if not follows(one, wrong))
+        lines = [": ".join(filter(None, parts)) for parts in told_of]
     raise Refusal(ExitStatus.USAGE, *(f"{TESTBED}: {file}: {line}" for line in lines))
 
 
@@ -57,7 +57,7 @@ def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False
     known = store.asked()
     if known:
         store.check_options(known, experiment)
-    cells, wish, cpus = experiment.cells, experiment.wish, cpus_for(experiment.cpus)
+    cells, wish, cpus = experiment.cells, experiment.wish, experiment.machine
     blocks = tuple(blocks_of(cells.possible, wish.arms, wish.repetitions, wish.seed))
     finished = {one.key for one in store.done()}
     missing = [block for block in blocks if block.key not in finished]
@@ -77,7 +77,7 @@ def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False
 
 
 def _machine(experiment: Experiment, out: Path) -> Machine:
-    cpus = cpus_for(experiment.cpus)
+    cpus = experiment.machine
     return make_machine(out / "guest", lambda: kernel_for(experiment.kernel, cpus), INSIDE, cpus)
 
 

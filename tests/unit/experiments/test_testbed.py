@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +15,10 @@ from dasec.demo.scenario import Service
 from dasec.exits import ExitStatus, Refusal
 from experiments.counted.cpus import Cpus
 from experiments.suite.blocks import blocks_of
-from experiments.testbed.command import smp_of
+from experiments.testbed.command import machine_for
 from experiments.testbed.experiment import Experiment
 from experiments.testbed.kernels import PATCHED, kernel_for
-from experiments.testbed.machine import cpus_for
+from experiments.testbed.machine import TURN
 from experiments.testbed.order import Order
 from experiments.testbed.run import HERE, read, task_for
 from experiments.testbed.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
@@ -26,8 +28,16 @@ WORD_LIMIT = 1800
 """Of the kernel's 2048 characters, what the fixed words leave."""
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.name))
-@pytest.mark.parametrize("cpus", [8, 16, 80])
+def cpus_of(file: Path) -> tuple[int, ...]:
+    """On which it can be run: a topology is of one number of CPUs."""
+    topology = tomllib.loads(file.read_text(encoding="utf-8")).get("topology")
+    return (math.prod(topology) - 1,) if topology else (8, 16, 80)
+
+
+@pytest.mark.parametrize(
+    ("file", "cpus"),
+    [pytest.param(file, cpus, id=f"{file.name}, {cpus}") for file in FILES for cpus in cpus_of(file)],
+)
 def test_a_guest_is_told_its_block_in_a_word_that_fits(file: Path, cpus: int) -> None:
     experiment = read(file, cpus, PATCHED)
     for block in blocks_of(experiment.cells.possible, experiment.wish.arms, 1, experiment.seed):
@@ -57,6 +67,15 @@ def test_pinned_workloads_begin_at_cpus_that_are_evenly_apart(tmp_path: Path) ->
     (cell,) = read(file, 16, PATCHED).cells.possible
     options = [dict(tenant.options) for tenant in cell.scenario.tenants if isinstance(tenant, Service)]
     assert [told["pin-from"] for told in options] == ["0", "4", "8", "12"]
+
+
+def test_an_experiment_may_ask_for_sockets_and_threads(tmp_path: Path) -> None:
+    file = tmp_path / "sockets.toml"
+    told = '[[workload]]\nname = "a"\nthreads = 2\nrates_per_s = [9]\n'
+    file.write_text(f"ratios = [4]\npolicies = []\ntopology = [4, 2, 2]\n{told}")
+    assert read(file, 15, PATCHED).machine == machine_for(15, TURN, "4,2,2")
+    with pytest.raises(Refusal, match="16 CPUs, not 16 and one that measures"):
+        read(file, 16, PATCHED)
 
 
 @pytest.mark.parametrize("kernel", [PATCHED, "6.12"])
@@ -150,14 +169,14 @@ def test_a_sound_machine_has_no_failures() -> None:
 
 
 def test_what_is_unusual_about_a_machine_is_in_its_name() -> None:
-    cpus = cpus_for(15, 1000, smp_of("2,4,2", 15))
+    cpus = machine_for(15, 1000, "2,4,2")
     assert dataclasses.replace(sound(), cpus=cpus).name == "15, turns of 1000, sockets=2,cores=4,threads=2"
 
 
 @pytest.mark.parametrize("topology", ["2,4", "2,4,x", "2,4,1"])
 def test_a_topology_of_other_cpus_is_refused(topology: str) -> None:
     with pytest.raises(click.UsageError, match="--topology"):
-        smp_of(topology, 15)
+        machine_for(15, 1000, topology)
 
 
 @pytest.mark.parametrize(
