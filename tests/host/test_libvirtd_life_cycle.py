@@ -49,6 +49,9 @@ PERIOD_NS = 80_000_000
 PAUSED = 3
 """VIR_DOMAIN_PAUSED in libvirt-domain.h."""
 
+CONTROL_OK = 0
+"""VIR_DOMAIN_CONTROL_OK: nobody waits for QEMU's monitor."""
+
 FLEET = f"dasec-fleet-{os.getpid()}-"
 BY_PATTERN, BY_ITSELF, STRANGER = f"{FLEET}web", f"{FLEET}own", f"{FLEET}other"
 """One that the configuration names, one that may opt in and out, and one that nobody ever names."""
@@ -206,9 +209,16 @@ class Fleet:
             yield "plug", lambda: domain.setVcpus(number + 1)
 
     def _restart(self) -> None:
+        """Until libvirtd has every domain again: if QEMU dies before, libvirt 9.0 does not know its groups and
+        leaves them."""
         self._libvirtd.kill()
         self._libvirtd.start()
         self._connection = self._open(self._libvirtd.uri)
+        wait_for(
+            lambda: all(
+                self._domain(name).controlInfo()[0] == CONTROL_OK for name in running(self._connection)
+            )
+        )
 
     def _opt(self) -> None:
         self._opted_in = not self._opted_in
