@@ -6,6 +6,8 @@
 
 #define CALIBRATION_TRIES 20
 #define CALIBRATION_ITERATIONS 500000ULL
+#define STEPS 3
+#define STEPS_OF_A_TRY 10 /* so the clock's step is a tenth of what is measured, at most */
 
 /* A stop is noticed after this much work. */
 #define PIECE_US 1000.0
@@ -32,20 +34,45 @@ static void iterate(uint64_t iterations)
 }
 #endif
 
+static uint64_t spent_ns(uint64_t iterations)
+{
+	uint64_t before_ns = clock_thread_cpu_ns();
+
+	iterate(iterations);
+	return clock_thread_cpu_ns() - before_ns;
+}
+
+/* What the clock advances by: a tick of milliseconds where the kernel has found its TSC unstable. */
+static uint64_t step_ns(void)
+{
+	uint64_t before_ns = clock_thread_cpu_ns(), least_ns = UINT64_MAX;
+
+	for (int i = 0; i < STEPS; i++) {
+		uint64_t now_ns;
+
+		while ((now_ns = clock_thread_cpu_ns()) == before_ns)
+			;
+		if (now_ns - before_ns < least_ns)
+			least_ns = now_ns - before_ns;
+		before_ns = now_ns;
+	}
+	return least_ns;
+}
+
 static double calibrate(void)
 {
+	uint64_t iterations = CALIBRATION_ITERATIONS, enough_ns = STEPS_OF_A_TRY * step_ns();
 	uint64_t best_ns = UINT64_MAX;
 
+	while (spent_ns(iterations) < enough_ns)
+		iterations *= 2;
 	for (int i = 0; i < CALIBRATION_TRIES; i++) {
-		uint64_t before_ns = clock_thread_cpu_ns();
-		uint64_t spent_ns;
+		uint64_t try_ns = spent_ns(iterations);
 
-		iterate(CALIBRATION_ITERATIONS);
-		spent_ns = clock_thread_cpu_ns() - before_ns;
-		if (spent_ns < best_ns)
-			best_ns = spent_ns;
+		if (try_ns < best_ns)
+			best_ns = try_ns;
 	}
-	return (double)CALIBRATION_ITERATIONS * (double)NS_PER_US / (double)(best_ns ? best_ns : 1);
+	return (double)iterations * (double)NS_PER_US / (double)best_ns;
 }
 
 struct burner burn_prepare(double iterations_per_us)
