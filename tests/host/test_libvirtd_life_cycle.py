@@ -209,8 +209,8 @@ class Fleet:
             yield "plug", lambda: domain.setVcpus(number + 1)
 
     def _restart(self) -> None:
-        """Until libvirtd has every domain again: if QEMU dies before, libvirt 9.0 does not know its groups and
-        leaves them."""
+        """Until libvirtd has every domain again: of one whose QEMU dies before, libvirt 9.0 does not know the
+        groups, and leaves them."""
         self._libvirtd.kill()
         self._libvirtd.start()
         self._connection = self._open(self._libvirtd.uri)
