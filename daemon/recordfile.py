@@ -141,11 +141,12 @@ def numbered(path: Path, number: int) -> Path:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise NotARecord rather than move somebody else's file aside."""
+    """Raise NotARecord rather than move somebody else's file aside. Zeros are what a power cut leaves of a
+    record (ext4 knew its length and not its data): a service that refused them would stay down."""
     try:
         with path.open("rb") as file:
             head = file.read(len(FIRST_BYTES)) if path.is_file() else b""
     except OSError:
         return
-    if head and head != FIRST_BYTES:
+    if head.strip(b"\0") and head != FIRST_BYTES:
         raise NotARecord(f"{path}: is not a DASEC record: give another file to record to")

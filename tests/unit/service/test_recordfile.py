@@ -78,6 +78,16 @@ def test_somebody_elses_file_is_never_touched(tmp_path: Path) -> None:
     assert (tmp_path / "passwd").read_text() == "root:x:0:0\n"
 
 
+@pytest.mark.parametrize("zeros", [1, 4096])
+def test_the_zeros_that_a_power_cut_left_of_a_record_are_kept_aside(tmp_path: Path, zeros: int) -> None:
+    (tmp_path / "r").write_bytes(bytes(zeros))
+    file = record(tmp_path / "r")
+    file.write(entry(0), STATE)
+    file.close()
+    assert len(lines(tmp_path / "r")) == 2
+    assert (tmp_path / "r.1").read_bytes() == bytes(zeros)
+
+
 def test_a_full_disk_is_one_line_in_the_log_however_long_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     file = record(Path("/dev/full"), clock)
