@@ -86,9 +86,16 @@ MACHINE = (QEMU, "-accel", TURNS)
 """Which QEMU, and how it computes."""
 
 
+MACHINE_ROOT = (
+    *("-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"),
+    *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),
+)
+"""What `ROOT` makes the root of."""
+
+
 @dataclass(frozen=True, slots=True)
 class GuestKernel:
-    """A kernel image and the modules, in loading order, that reach the 9p root; none if they are built in."""
+    """A kernel image and the modules, in loading order, that reach the root; none if they are built in."""
 
     release: str
     image: Path
@@ -100,7 +107,7 @@ def missing_tools() -> tuple[str, ...]:
     return tuple(tool for tool in TOOLS if shutil.which(tool) is None)
 
 
-def debian_kernel(meta_package: str) -> GuestKernel:
+def debian_kernel(meta_package: str, modules: Sequence[str] = MODULES) -> GuestKernel:
     """The kernel that Debian's meta package names, downloaded once and unpacked without installing it."""
     package = _concrete_package(meta_package)
     release = package.removeprefix("linux-image-")
@@ -109,7 +116,7 @@ def debian_kernel(meta_package: str) -> GuestKernel:
         with one_at_a_time(CACHE):
             _unpack(package, release, tree)
     return GuestKernel(
-        release, tree / "boot" / f"vmlinuz-{release}", tuple(modules_with_needs(tree, release, MODULES))
+        release, tree / "boot" / f"vmlinuz-{release}", tuple(modules_with_needs(tree, release, modules))
     )
 
 
@@ -121,15 +128,16 @@ def run_in_guest(
     timeout_s: int,
     init: str = INIT,
     machine: Sequence[str] = MACHINE,
+    root: Sequence[str] = MACHINE_ROOT,
 ) -> GuestRun:
-    """Boot, run `command` with bash as root, and return what it said. `scratch` holds the initramfs."""
+    """Boot, run `command` with bash as root, and return what it said. `scratch` holds the initramfs;
+    `root` is what `init` finds its root on, in QEMU's words."""
     initramfs = _initramfs(kernel, layout, command, scratch, init)
     arguments = [
         *(*machine, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
         *("-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
         *("-kernel", str(kernel.image), "-initrd", str(initramfs)),
-        *("-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap"),
-        *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),
+        *root,
         *("-append", "console=ttyS0 quiet panic=-1 rdinit=/init"),
     ]
     return run_until_end(arguments, timeout_s)

@@ -2,34 +2,8 @@
 # Runs in a guest with systemd: takes the service of the installed package through its life. $1: the folder that
 # preinstall.sh filled; $2: the native load tool. Says what it does; ends with 1 at the first thing that does not hold.
 set -u
-export PATH=/run/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
-step() { echo "step: $1 ($(cut -d' ' -f1 /proc/uptime) s)"; }
-fail() {
-    echo "failed: $1"
-    systemctl status --no-pager dasec
-    cat /run/dasec/status.json
-    journalctl --no-pager -o short-monotonic -u dasec | tail -n 40
-    exit 1
-}
-eventually() { # command...
-    local tries=0
-    until "$@"; do
-        [ "$((tries += 1))" -lt 60 ] || return 1
-        sleep 1
-    done
-}
-masks() { for task in /proc/"$load"/task/*; do taskset -p "${task##*/}" | cut -d: -f2; done; }
-managed() { [ "$(masks)" != "$before" ]; }
-free() { [ "$(masks)" = "$before" ]; }
-has() { [ "$(systemctl show -P "$1" dasec)" = "$2" ]; }
-log_has() { journalctl --no-pager -o cat -u dasec | grep -q "$1"; }
-configure() { # policy, process, lines...
-    printf '%s\n' "policy = \"$1\"" 'period_ms = 500' '[[workload]]' 'name = "load"' "pids = [$2]" "${@:3}" >/etc/dasec/dasec.toml
-}
-start() {
-    systemctl reset-failed dasec 2>/dev/null
-    systemctl start dasec || fail "start"
-}
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname -- "$0")/steps.sh"
 package() {
     dpkg --admindir=/var/lib/dpkg-dasec --force-depends --no-triggers "$@" >/run/dpkg.log 2>&1 && return
     cat /run/dpkg.log
@@ -44,6 +18,7 @@ printf '#!/bin/sh\nfind /usr/lib/dasec -name __pycache__ -exec rm -r {} +\n' >/r
 chmod +x /run/bin/*
 "$2" threads --threads 3 --burst-us 100 --rate 2 --iterations-per-us 10 >/run/load.json &
 load=$!
+who="pids = [$load]"
 systemctl daemon-reload
 
 step "start, with BPF, metrics and a record"
@@ -51,7 +26,7 @@ eventually grep -q pid /run/load.json || fail "no load"
 before=$(masks)
 textfile=/var/lib/prometheus/node-exporter/dasec.prom
 metrics=('[metrics]' 'port = 9753' 'interval_s = 1' "textfile = \"$textfile\"")
-configure critical "$load" "${metrics[@]}"
+configure critical "${metrics[@]}"
 start
 eventually grep -qs '"wake_edges":true' /run/dasec/status.json || fail "no wake-ups counted"
 eventually grep -qs dasec_periods_total "$textfile" || fail "no text file"
@@ -62,12 +37,12 @@ grep -q dasec_periods_total <&3 || fail "no metrics"
 first=$(systemctl show -P MainPID dasec)
 
 step "reload"
-configure static "$load" "${metrics[@]}"
+configure static "${metrics[@]}"
 systemctl reload dasec || fail "reload"
 eventually managed || fail "nothing is managed"
 
 step "a wrong file is refused, and the daemon goes on"
-configure nonsense "$load"
+configure nonsense
 ! systemctl reload dasec || fail "reload of a wrong file succeeded"
 has MainPID "$first" || fail "it did not go on"
 managed || fail "it let go"
@@ -80,7 +55,7 @@ log_has 'dasec-keeper: .* knobs put back' || fail "not by the keeper"
 free || fail "not put back"
 
 step "watchdog: put back, and a new start"
-configure static "$load"
+configure static
 start
 eventually managed || fail "nothing is managed"
 kill -STOP "$(systemctl show -P MainPID dasec)"

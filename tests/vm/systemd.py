@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.vm.boot import EXIT_MARK
@@ -11,6 +12,8 @@ from tests.vm.qemu import Qemu
 
 PID_1 = "/lib/systemd/systemd"
 TOOLS = ("taskset", "journalctl", "unshare")
+
+MACHINE_ID = "5d0f1c3e8a7b4926b1c4e2d3f6a79801"
 
 NEEDLESS = (
     *("systemd-udevd.service", "systemd-udev-trigger.service", "systemd-timesyncd.service"),
@@ -25,9 +28,32 @@ NEEDLESS = (
 )
 """What a container's or a disk's first seconds need, and this guest does not."""
 
-JOB = f"""[Unit]
+FROM_MACHINE = f"""{ROOT}
+busybox rm -rf /root/.dockerenv /root/usr/lib/systemd/system-generators
+busybox echo {MACHINE_ID} >/root/etc/machine-id
+: >/root/etc/fstab
+"""
+"""Makes the root of this machine's own, without what makes it a container or a disk."""
+
+
+def init(root: str, needless: Sequence[str], job: str, target: str) -> str:
+    """A script that makes the root as `root` does, and goes on as systemd, with these units masked, until
+    `target` is up; `job` is the unit job.service."""
+    return f"""{root}
+busybox mkdir -p /root/run/systemd/system
+for unit in {" ".join(needless)}; do busybox ln -s /dev/null /root/run/systemd/system/$unit; done
+busybox cat >/root/run/systemd/system/job.service <<'end'
+{job}
+end
+exec busybox switch_root /root {PID_1} --unit={target} --show-status=false
+"""
+
+
+def job(leave: str, after: str = "systemd-journald.service") -> str:
+    """The unit that runs the job after that one is up, and then leaves with this command."""
+    return f"""[Unit]
 Wants=systemd-journald.service
-After=systemd-journald.service
+After={after}
 DefaultDependencies=no
 [Service]
 Type=oneshot
@@ -35,20 +61,11 @@ StandardInput=null
 StandardOutput=file:/dev/ttyS0
 StandardError=inherit
 ExecStart=-/bin/bash -c '/bin/bash /run/job.sh; echo {EXIT_MARK}$$?'
-ExecStart=/bin/systemctl reboot --force --force
+ExecStart={leave}
 """
 
-INIT = f"""{ROOT}
-busybox mkdir -p /root/run/systemd/system
-for unit in {" ".join(NEEDLESS)}; do busybox ln -s /dev/null /root/run/systemd/system/$unit; done
-busybox rm -rf /root/.dockerenv /root/usr/lib/systemd/system-generators
-busybox echo 5d0f1c3e8a7b4926b1c4e2d3f6a79801 >/root/etc/machine-id
-busybox cat >/root/run/systemd/system/job.service <<'end'
-{JOB}
-end
-: >/root/etc/fstab
-exec busybox switch_root /root {PID_1} --unit=job.service --show-status=false
-"""
+
+INIT = init(FROM_MACHINE, NEEDLESS, job("/bin/systemctl reboot --force --force"), "job.service")
 
 
 def missing() -> tuple[str, ...]:
