@@ -1,9 +1,10 @@
-"""The pictures of docs/findings.md from results/: python -m experiments.testbed.findings"""
+"""What docs/findings.md says, from the raw runs in results/."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -13,95 +14,57 @@ from dasec.demo.results import RunResult
 
 from ..suite.store import Done
 
-HERE = Path(__file__).resolve().parent
-RESULTS, DOCS = HERE / "results", HERE.parents[1] / "docs"
+RESULTS = Path(__file__).resolve().parent / "results"
+NAMES = tuple(sorted(file.stem for file in RESULTS.glob("*.jsonl")))
+CAUSES = ("causes", "sockets")
+"""Those of the plain kernel alone; the others compare policies."""
+
 METRICS = ("mean", "p99")
-COLOURS = ("#4477aa", "#cc6677")
-WIDTH = 0.38
+PINNED = "-pinned"
 
 _DONE = TypeAdapter(Done)
 
+Values = Mapping[str, list[float]]
+"""Of each metric, in the order of repetitions or, of one, A and A again."""
+
 
 def blocks(name: str) -> tuple[Done, ...]:
-    """The raw runs of one experiment, as they were measured."""
+    """The raw runs of one experiment, as they were measured, by repetition."""
     lines = (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return tuple(map(_DONE.validate_json, lines))
+    return tuple(sorted(map(_DONE.validate_json, lines), key=lambda block: (block.cell, block.repetition)))
 
 
 def latency_ms(run: RunResult, metric: str) -> float:
     """The mean over its workloads."""
     each = [tenant.latencies for tenant in run.tenants]
-    return (
-        statistics.fmean(one.mean_ns if metric == "mean" else one.percentiles_ns[metric] for one in each)
-        / 1e6
-    )
+    told_ns = [one.mean_ns if metric == "mean" else one.percentiles_ns[metric] for one in each]
+    return statistics.fmean(told_ns) / 1e6
 
 
-def by_cause() -> dict[tuple[str, str], dict[str, list[float]]]:
-    """Latencies of the plain kernel by cause and ratio, A and A again, for each metric."""
-    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for block in blocks("causes"):
-        load, ratio, *_ = block.cell.rsplit("-", 3)
-        for run in sorted(block.runs, key=lambda run: (NONE, CONTROL).index(run.arm)):
-            for metric in METRICS:
-                found[load.rsplit("-", 1)[0], ratio.removeprefix("r")][metric].append(latency_ms(run, metric))
-    return found
+def load_and_ratio(cell: str) -> tuple[str, float]:
+    """`bursts-130-r3-u0.286-vm`: bursts at ratio 3."""
+    load, ratio, *_ = cell.rsplit("-", 3)
+    return load.rsplit("-", 1)[0], float(ratio.removeprefix("r"))
 
 
-def over_none() -> dict[str, dict[str, list[float]]]:
-    """Ratios of each arm to the plain kernel of the same repetition, for each metric."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for block in blocks("headline"):
+def growth(name: str) -> dict[str, dict[float, Values]]:
+    """Latencies in ms of the plain kernel, A and A again, by load and ratio."""
+    found: dict[str, dict[float, Values]] = defaultdict(dict)
+    for block in blocks(name):
+        load, ratio = load_and_ratio(block.cell)
+        plain = sorted(block.runs, key=lambda run: (NONE, CONTROL).index(run.arm))
+        found[load][ratio] = {metric: [latency_ms(run, metric) for run in plain] for metric in METRICS}
+    return {load: dict(sorted(found[load].items())) for load in sorted(found)}
+
+
+def over_none(names: Iterable[str]) -> dict[float, dict[str, Values]]:
+    """Ratios of each arm to the plain kernel of the same repetition, by consolidation ratio."""
+    found: dict[float, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
+    for block in (block for name in names for block in blocks(name)):
+        _, at = load_and_ratio(block.cell)
         plain = next(run for run in block.runs if run.arm == NONE)
         for run in block.runs:
             for metric in METRICS:
                 ratio = latency_ms(run, metric) / latency_ms(plain, metric)
-                found[run.arm][metric].append(ratio)
-    return found
-
-
-def draw(folder: Path) -> None:
-    """findings-causes.png and findings-headline.png."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    causes = by_cause()
-    names = list(dict.fromkeys(name for name, _ in sorted(causes)))
-    ratios = sorted({ratio for _, ratio in causes})
-    figure, panels = pyplot.subplots(1, 2, figsize=(11, 3.8), dpi=110, layout="constrained", sharey=True)
-    for axes, metric in zip(panels, METRICS, strict=True):
-        for number, (ratio, colour) in enumerate(zip(ratios, COLOURS, strict=True)):
-            for place, name in enumerate(names):
-                values, at = causes[name, ratio][metric], place + (number - 0.5) * WIDTH
-                axes.bar(
-                    at, statistics.fmean(values), WIDTH, color=colour, label=f"ratio {ratio}" * (place == 0)
-                )
-                axes.plot([at] * len(values), values, "k.-", lw=1)
-        axes.set(title=f"{metric} latency, plain kernel (points: A, and A again)", yscale="log", ylabel="ms")
-        axes.set_xticks(range(len(names)), names, fontsize=8)
-        axes.legend(fontsize=8)
-    figure.savefig(folder / "findings-causes.png")
-    pyplot.close(figure)
-
-    found = over_none()
-    arms = [CONTROL, "dasec", "critical", "oracle"]
-    figure, axes = pyplot.subplots(figsize=(8, 3.6), dpi=110, layout="constrained")
-    for number, (metric, colour) in enumerate(zip(METRICS, COLOURS, strict=True)):
-        for place, arm in enumerate(arms):
-            values, at = found[arm][metric], place + (number - 0.5) * WIDTH
-            axes.bar(at, statistics.geometric_mean(values), WIDTH, color=colour, label=metric * (place == 0))
-            axes.plot([at] * len(values), values, "k.-", lw=1)
-    axes.axhline(1, color="0.3", lw=1)
-    axes.set(
-        title="Ratio 9, 16 CPUs, EEVDF, a group a workload (points: repetitions)", ylabel="latency over none"
-    )
-    axes.set_xticks(range(len(arms)), arms)
-    axes.legend()
-    figure.savefig(folder / "findings-headline.png")
-    pyplot.close(figure)
-
-
-if __name__ == "__main__":
-    draw(DOCS)
+                found[at][run.arm].setdefault(metric, []).append(ratio)
+    return {at: dict(found[at]) for at in sorted(found)}

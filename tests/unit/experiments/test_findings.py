@@ -1,46 +1,45 @@
-"""What docs/findings.md says is what the raw runs beside it say."""
+"""What docs/findings.md says is what the raw runs say."""
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path
 
 import pytest
 
-from experiments.testbed.findings import by_cause, draw, over_none
+from experiments.testbed.findings import CAUSES, NAMES, growth, over_none
+from experiments.testbed.pictures import ARMS, draw
+from experiments.testbed.tables import NOT_RUN, growth_table, policy_table
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/findings.md").read_text(encoding="utf-8")
-
-
-def rows(first: str) -> list[str]:
-    """The lines of tables that begin so, without the first cell."""
-    return [line.split("|", 2)[2] for line in PAGE.splitlines() if line.startswith(f"| {first}")]
+PAGE = (Path(__file__).resolve().parents[3] / "docs/findings.md").read_text(encoding="utf-8").splitlines()
 
 
-def text(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")
+def of_policies(name: str) -> str:
+    found = over_none([name])
+    return policy_table(
+        found, [arm for arm in ("none-again", *ARMS) if any(arm in at for at in found.values())]
+    )
 
 
-@pytest.mark.parametrize(
-    ("arm", "named"), [("dasec", "`dasec`"), ("critical", "`critical`"), ("oracle", "oracle")]
-)
-def test_each_policy_is_as_it_was_measured(arm: str, named: str) -> None:
-    (row,) = rows(named)
-    for ratios in over_none()[arm].values():
-        both = ", ".join(map(text, ratios))
-        assert f"{text(statistics.geometric_mean(ratios))} [{both}]" in row
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_the_tables_of_the_raw_runs(name: str) -> None:
+    table = growth_table(growth(name)) if name in CAUSES else of_policies(name)
+    assert [line for line in table.splitlines() if line not in PAGE] == []
 
 
-@pytest.mark.parametrize("cause", ["bunching", "straggler", "bursts", "lock-holder", "stages"])
-def test_each_cause_is_as_it_was_measured(cause: str) -> None:
-    (row,) = rows(cause.replace("-", " "))
-    for ratio in ("3", "9"):
-        again = by_cause()[cause, ratio]
-        told = ", ".join(f"{values[0]:.1f}" for values in again.values())
-        noise = ", ".join(f"{values[1] / values[0]:.2f}" for values in again.values())
-        assert f"{told} [{noise}]" in row
+def test_a_table_names_what_was_not_run_and_leaves_the_zero_out() -> None:
+    values = {"mean": [0.5, 2.0], "p99": [0.5, 0.5]}
+    found = {3.0: {"critical": values}, 9.0: {}}
+    (_, _, row) = policy_table(found, ["critical"]).splitlines()
+    assert row == f"| critical | 1.00 [.50, 2.00], .50 [.50, .50] | {NOT_RUN} |"
+
+
+def test_a_table_of_causes_has_the_latency_and_how_it_differs_from_itself() -> None:
+    values = {"mean": [2.0, 3.0], "p99": [10.0, 5.0]}
+    (_, _, free, pinned) = growth_table({"lock-holder": {1.0: values}, "lock-holder-pinned": {}}).splitlines()
+    assert free == "| lock holder | 2.0, 10.0 [1.50, 0.50] |"
+    assert pinned == f"| lock holder, pinned | {NOT_RUN} |"
 
 
 def test_the_pictures_are_drawn_from_them(tmp_path: Path) -> None:
     draw(tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == {"findings-causes.png", "findings-headline.png"}
+    assert {file.name for file in tmp_path.iterdir()} == {f"findings-{name}.png" for name in NAMES}

@@ -1,0 +1,53 @@
+"""The tables of docs/findings.md as text. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from .findings import METRICS, PINNED, Values
+
+NOT_RUN = "not run"
+
+
+def growth_table(causes: Mapping[str, Mapping[float, Values]]) -> str:
+    """Of each load mean and p99 in ms by ratio, and in brackets the same once more over the first time."""
+    ratios = sorted({ratio for at in causes.values() for ratio in at})
+    rows = [[_named(cause), *(_latencies(at.get(ratio)) for ratio in ratios)] for cause, at in causes.items()]
+    return _table(["mean, p99 ms", *(f"ratio {ratio:g}" for ratio in ratios)], rows)
+
+
+def policy_table(found: Mapping[float, Mapping[str, Values]], arms: Sequence[str]) -> str:
+    """Of each arm mean and p99 over the plain kernel by ratio: the geometric mean, and each repetition."""
+    rows = [[arm, *(_over_none(found[ratio].get(arm)) for ratio in found)] for arm in arms]
+    return _table(["mean, p99 over none", *(f"ratio {ratio:g}" for ratio in found)], rows)
+
+
+def _named(cause: str) -> str:
+    plain = cause.removesuffix(PINNED)
+    return f"{plain.replace('-', ' ')}{', pinned' if plain != cause else ''}"
+
+
+def _latencies(values: Values | None) -> str:
+    if values is None:
+        return NOT_RUN
+    told = ", ".join(f"{values[metric][0]:.1f}" for metric in METRICS)
+    again = ", ".join(f"{values[metric][1] / values[metric][0]:.2f}" for metric in METRICS)
+    return f"{told} [{again}]"
+
+
+def _over_none(values: Values | None) -> str:
+    return NOT_RUN if values is None else ", ".join(_ratio(values[metric]) for metric in METRICS)
+
+
+def _ratio(each: Sequence[float]) -> str:
+    """Without the zero before the point."""
+    mean = f"{statistics.geometric_mean(each):.2f}".removeprefix("0")
+    if len(each) == 1:
+        return mean
+    return f"{mean} [{', '.join(f'{one:.2f}'.removeprefix('0') for one in each)}]"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
