@@ -141,12 +141,13 @@ def numbered(path: Path, number: int) -> Path:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise NotARecord rather than move somebody else's file aside. Zeros are what a power cut leaves of a
-    record (ext4 knew its length and not its data): a service that refused them would stay down."""
+    """Raise NotARecord rather than move somebody else's file aside. A power cut may leave less of a record
+    than its first bytes, and zeros after it (ext4 knew its length and not its data): a service that refused
+    that would stay down."""
     try:
         with path.open("rb") as file:
             head = file.read(len(FIRST_BYTES)) if path.is_file() else b""
     except OSError:
         return
-    if head.strip(b"\0") and head != FIRST_BYTES:
+    if not FIRST_BYTES.startswith(head.rstrip(b"\0")):
         raise NotARecord(f"{path}: is not a DASEC record: give another file to record to")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -57,10 +57,10 @@ def growth(name: str) -> dict[str, dict[float, Values]]:
     return {load: dict(sorted(found[load].items())) for load in sorted(found)}
 
 
-def over_none(names: Iterable[str]) -> dict[float, dict[str, Values]]:
+def over_none(name: str) -> dict[float, dict[str, Values]]:
     """Ratios of each arm to the plain kernel of the same repetition, by consolidation ratio."""
     found: dict[float, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
-    for block in (block for name in names for block in blocks(name)):
+    for block in blocks(name):
         _, at = load_and_ratio(block.cell)
         plain = next(run for run in block.runs if run.arm == NONE)
         for run in block.runs:

@@ -28,7 +28,7 @@ ARMS = {
 def draw(folder: Path) -> None:
     """findings-NAME.png of each experiment that was measured."""
     for name in NAMES:
-        made = draw_growth(growth(name)) if name in CAUSES else draw_policies(over_none([name]))
+        made = draw_growth(growth(name)) if name in CAUSES else draw_policies(over_none(name))
         _save(made, folder / f"findings-{name}.png")
 
 

@@ -14,7 +14,7 @@ PAGE = (Path(__file__).resolve().parents[3] / "docs/findings.md").read_text(enco
 
 
 def of_policies(name: str) -> str:
-    found = over_none([name])
+    found = over_none(name)
     return policy_table(
         found, [arm for arm in ("none-again", *ARMS) if any(arm in at for at in found.values())]
     )

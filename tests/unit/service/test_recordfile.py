@@ -78,14 +78,24 @@ def test_somebody_elses_file_is_never_touched(tmp_path: Path) -> None:
     assert (tmp_path / "passwd").read_text() == "root:x:0:0\n"
 
 
-@pytest.mark.parametrize("zeros", [1, 4096])
-def test_the_zeros_that_a_power_cut_left_of_a_record_are_kept_aside(tmp_path: Path, zeros: int) -> None:
-    (tmp_path / "r").write_bytes(bytes(zeros))
+@pytest.mark.parametrize(
+    "left", [bytes(1), bytes(4096), b'{"dasec', b'{"dasec' + bytes(9)], ids=["1", "4096", "cut", "cut, zeros"]
+)
+def test_what_a_power_cut_left_of_a_record_is_kept_aside(tmp_path: Path, left: bytes) -> None:
+    (tmp_path / "r").write_bytes(left)
     file = record(tmp_path / "r")
     file.write(entry(0), STATE)
     file.close()
     assert len(lines(tmp_path / "r")) == 2
-    assert (tmp_path / "r.1").read_bytes() == bytes(zeros)
+    assert (tmp_path / "r.1").read_bytes() == left
+
+
+@pytest.mark.parametrize("theirs", [bytes(3) + b"theirs", b"{}", b'{"dasec": 1}'])
+def test_what_only_looks_like_it_is_somebody_elses(tmp_path: Path, theirs: bytes) -> None:
+    (tmp_path / "r").write_bytes(theirs)
+    with pytest.raises(NotARecord):
+        record(tmp_path / "r")
+    assert (tmp_path / "r").read_bytes() == theirs
 
 
 def test_a_full_disk_is_one_line_in_the_log_however_long_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
