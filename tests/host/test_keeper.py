@@ -19,7 +19,7 @@ from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from dasec.safety.journal import peek
 from dasec.safety.keeper import Keeper
 from tests.stopwatch import Stopwatch
-from tests.waiting import PATIENCE_S, wait_for
+from tests.waiting import PATIENCE_S, gone, wait_for
 
 pytestmark = pytest.mark.host
 
@@ -109,13 +109,6 @@ def daemon(tmp_path: Path, patient: Patient) -> Iterator[Daemon]:
 def knobs_of(patient: Patient) -> Fingerprint:
     """Without the groups: any service of this machine may make one meanwhile."""
     return fingerprint([patient.id.pid])._replace(groups={})
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 @pytest.mark.alone

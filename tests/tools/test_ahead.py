@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.ahead import LOG, Ahead
-from tests.waiting import wait_for
+from tests.waiting import gone, wait_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,6 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def test_an_errand_is_done_once_by_another_process_and_its_outcome_is_kept(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -94,7 +87,7 @@ def test_nothing_of_an_errand_is_left_when_the_run_ends_before_it(folder: Path, 
     ahead.start([errand])
     wait_for(errand.file.exists)
     ahead.close()
-    wait_for(lambda: ended(int(errand.file.read_text(encoding="ascii"))))
+    wait_for(lambda: gone(int(errand.file.read_text(encoding="ascii"))))
 
 
 RUN = """
@@ -113,7 +106,7 @@ os._exit(9)
 def test_a_run_that_is_killed_leaves_nothing_either(repository: Path, folder: Path, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     subprocess.run([sys.executable, "-c", RUN, folder, pid], cwd=repository, check=False)
-    wait_for(lambda: ended(int(pid.read_text(encoding="ascii"))))
+    wait_for(lambda: gone(int(pid.read_text(encoding="ascii"))))
 
 
 ORDERED = """
