@@ -3,8 +3,8 @@
 It is told their names or thread ids, and gives them as much more weight than the others of their workload
 as `critical` would (`CriticalParameters.ratio_for`), from the first period in which it has seen what they
 want. All else is that policy's, too: the same sum by demand, the same debts, the same dead band
-(critical/weights.py), so that a difference between both is one of knowing who is critical. A workload in
-which nobody is critical, or everybody, stays as it is.
+(critical/weights.py), the same latencies (critical/latency.py), so that a difference between both is
+one of knowing who is critical. Of a workload in which nobody is critical, or everybody, the weights stay.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..critical import CriticalParameters
+from ..critical.latency import Latencies, delay, merged
 from ..critical.scores import FULL
 from ..critical.weights import Claims, is_off, settle
 from ..model import Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, Vcpu, VcpuId, Workload
@@ -35,11 +36,13 @@ class OracleParameters:
 @dataclass(frozen=True, slots=True)
 class OracleState(PolicyState):
     """The weight of each vCPU when it was first seen, what it wanted of late (time running
-    or ready, decaying), and each workload's balance in weight × ns, as in critical/state.py."""
+    or ready, decaying), each workload's balance in weight × ns, and the latencies before us, as in
+    critical/state.py."""
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
     demand_ns: tuple[tuple[VcpuId, int], ...] = ()
     owed: tuple[tuple[str, int], ...] = ()
+    latencies: Latencies = ()
 
 
 class _Past(NamedTuple):
@@ -60,6 +63,7 @@ class _Draft:
     neutral: dict[VcpuId, int] = field(default_factory=dict)
     demand_ns: dict[VcpuId, int] = field(default_factory=dict)
     owed: dict[str, int] = field(default_factory=dict)
+    scores: dict[VcpuId, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,16 @@ class Oracle:
             seen = _look(workload, period, past, self.weights.decay_percent, draft)
             if seen:
                 self._weigh(workload, seen, period, past, draft)
+        delays = delay(period, draft.scores, known.latencies, self.weights)
         after = OracleState(
-            tuple(draft.neutral.items()), tuple(draft.demand_ns.items()), tuple(draft.owed.items())
+            tuple(draft.neutral.items()),
+            tuple(draft.demand_ns.items()),
+            tuple(draft.owed.items()),
+            delays.before,
         )
-        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes)
+        return Decision(
+            merged(draft.knobs, delays.wanted_ns), (*draft.reasons, *delays.reasons), after, draft.stakes
+        )
 
     def _weigh(
         self, workload: Workload, seen: Sequence[Vcpu], period: Period, past: _Past, draft: _Draft
@@ -98,7 +108,9 @@ class Oracle:
             [draft.demand_ns[each] for each in ids],
             [FULL * self.parameters.knows(vcpu) for vcpu in seen],
         )
-        if not any(claims.scores):
+        if any(claims.scores):
+            draft.scores.update(zip(ids, claims.scores, strict=True))
+        else:
             claims = claims._replace(scores=[FULL] * len(ids))
         owed, charges = past.owed.get(workload.name, 0), _charges(ids, period, draft)
         owed, wanted = settle(claims, owed, charges, self.weights.ratio_for(workload))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
+from .latency import delay, merged
 from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
@@ -50,11 +51,14 @@ class _Draft:
     witnesses: dict[Cpus, list[Witness]] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
+    told: dict[VcpuId, int] = field(default_factory=dict)
+    """The scores of judged vCPUs that say something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Critical:
-    """Weight follows the critical path inside each workload; between workloads nothing changes."""
+    """Weight follows the critical path inside each workload; between workloads nobody has
+    more or less time. Who is waited for may start sooner, who yields later."""
 
     parameters: CriticalParameters = field(default_factory=CriticalParameters)
     name: str = "critical"
@@ -64,7 +68,7 @@ class Critical:
         return CriticalState()
 
     def decide(self, period: Period, state: PolicyState) -> Decision:
-        """New weights for the vCPUs whose weight is off."""
+        """New weights and latencies for the vCPUs that have others than they should."""
         known = state if isinstance(state, CriticalState) else CriticalState()
         pairs = zip(known.memories, known.excess, strict=True)
         past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances))
@@ -82,9 +86,11 @@ class Critical:
                     draft.blind.append(workload.name)
             if any(balance):
                 draft.balances.append((workload.name, balance))
+        delays = delay(period, draft.told, known.latencies, rules)
+        wishes = merged(draft.knobs, delays.wanted_ns)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
-        calm = calmer(known.calm, stirred=unjudged or bool(draft.knobs))
+        calm = calmer(known.calm, stirred=unjudged or bool(wishes))
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
@@ -93,9 +99,10 @@ class Critical:
             tuple(draft.memories),
             tuple(draft.excess),
             calm,
+            delays.before,
         )
         rest = periods_to_rest(calm)
-        return Decision(draft.knobs, tuple(draft.reasons), after, draft.stakes, rest, can_wait=True)
+        return Decision(wishes, (*draft.reasons, *delays.reasons), after, draft.stakes, rest, can_wait=True)
 
 
 def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft: _Draft) -> _Seen:
@@ -144,6 +151,12 @@ def _weigh(
         row for row, memory in enumerate(memories) if memory.periods >= SEASONED and memory.vcpu in weights
     ]
     ids = [memories[row].vcpu for row in rows]
+    if verdict.told:
+        draft.told.update(
+            (memory.vcpu, score)
+            for memory, score in zip(memories, verdict.scores, strict=True)
+            if memory.periods >= SEASONED
+        )
     claims = Claims(
         [neutral_of[vcpu] for vcpu in ids],
         [memories[row].busy_ns for row in rows],

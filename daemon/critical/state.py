@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..model import PolicyState, VcpuId
 from .crowd import Cpus, Crowd
+from .latency import Latencies
 from .memory import Memory
 from .weights import Balance
 
@@ -18,7 +19,8 @@ class CriticalState(PolicyState):
     """`neutral`: the weight of each vCPU when it was first seen. `blind`: workloads whose wake-ups nobody
     counts, where the policy therefore sees nothing. `balances`: what each workload owes (weights.py).
     `crowds`: how crowded each set of CPUs is (crowd.py). `excess`: the rank so far, in millionths, of each
-    vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py)."""
+    vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py).
+    `latencies`: what each judged vCPU had before (latency.py)."""
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
     blind: tuple[str, ...] = ()
@@ -27,3 +29,4 @@ class CriticalState(PolicyState):
     memories: tuple[Memory, ...] = field(default=(), metadata=UNSHOWN)
     excess: tuple[int, ...] = field(default=(), metadata=UNSHOWN)
     calm: int = field(default=0, metadata=UNSHOWN)
+    latencies: Latencies = field(default=(), metadata=UNSHOWN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 
 from rich.console import Console
 from rich.progress import (
@@ -45,3 +46,15 @@ def measure_all(machine: Machine, tasks: Sequence[Task], guests: int, keep: Keep
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
     return failures
+
+
+def twice(machine: Machine, task: Task, guests: int) -> tuple[Told, Told]:
+    """The same task in two guests, for whoever wants to know whether they say the same. Raises
+    GuestFailedError, with a line for each that failed."""
+    said: dict[str, Told] = {}
+    tasks = tuple(replace(task, name=f"{task.name}, run {number}") for number in (1, 2))
+    failures = measure_all(machine, tasks, guests, lambda one, told: said.update({one.name: told}))
+    if failures:
+        raise GuestFailedError("\n".join(failures))
+    first, second = (said[one.name] for one in tasks)
+    return first, second

@@ -77,14 +77,20 @@ def measure(
 ) -> None:
     """All of these blocks, each kept when done and then checked. Refuses with what failed, at the end."""
 
-    def keep(task: Task, told: Told) -> None:
-        block = block_of[task]
-        if told.records:
-            folder = store.records(block)
-            for name, word in told.records.items():
-                (folder / name).write_bytes(told_in(word))
-        check(block, store.add(block, _RUNS.validate_python(told.runs)))
+    def kept(task: Task, told: Told) -> None:
+        keep_block(block_of[task], told, store, check)
 
-    failures = measure_all(machine, tuple(block_of), guests, keep)
+    failures = measure_all(machine, tuple(block_of), guests, kept)
     if failures:
         raise Refusal(ExitStatus.FAILED, *(f"{store.experiment}: {line}" for line in failures))
+
+
+def keep_block(
+    block: Block[Named], told: Told, store: Store[WishT], check: Callable[[Block[Named], Done], None]
+) -> None:
+    """What a guest said of this block, in the store; then checked."""
+    if told.records:
+        folder = store.records(block)
+        for name, word in told.records.items():
+            (folder / name).write_bytes(told_in(word))
+    check(block, store.add(block, _RUNS.validate_python(told.runs)))

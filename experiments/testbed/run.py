@@ -69,16 +69,21 @@ def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False
     )
     if dry_run:
         return
-    machine = or_refuse(lambda: _machine(experiment, out))
-    host = {**host_of(machine, INSIDE), "kernel": f"{KERNELS[experiment.kernel]} in the testbed"}
-    known = store.belonging_to(known, experiment, host)
+    machine = or_refuse(lambda: machine_for(experiment, out))
+    known = store.belonging_to(known, experiment, host_for(machine, experiment))
     measure(machine, {task_for(experiment, block): block for block in missing}, store, guests, check_arrivals)
     publish_cells(store, wish, cells, known.host)
 
 
-def _machine(experiment: Experiment, out: Path) -> Machine:
+def machine_for(experiment: Experiment, out: Path) -> Machine:
+    """The guest; what is built for it lies in `out`. Raises HostCannotError, QemuMissingError."""
     cpus = experiment.machine
     return make_machine(out / "guest", lambda: kernel_for(experiment.kernel, cpus), INSIDE, cpus)
+
+
+def host_for(machine: Machine, experiment: Experiment) -> dict[str, object]:
+    """What measures."""
+    return {**host_of(machine, INSIDE), "kernel": f"{KERNELS[experiment.kernel]} in the testbed"}
 
 
 def task_for(experiment: Experiment, block: Block[Cell]) -> Task:

@@ -50,7 +50,7 @@ class Validation:
     repeated: bool
     """A second run said the same, byte by byte."""
     host_s: float
-    """How long the first run took the host."""
+    """How long both runs took the host, side by side where it had the cores."""
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from dasec.plan import plan
 from dasec.tsa import MAX_WEIGHT_SPAN
 
 from ..builders import period, vcpu_id
-from .invariants import check_changes
+from .invariants import after, check_changes
 from .strategies import groups, names, shuffled
 
 POLICIES = st.builds(
@@ -30,6 +30,8 @@ POLICIES = st.builds(
         decay_percent=st.sampled_from([50, 85, 95]),
         deadband_percent=st.sampled_from([0, 4, 20, 25]),
         guess=st.booleans(),
+        path_latency_ns=st.sampled_from([0, 700_000, 2_000_000]),
+        yield_latency_ns=st.sampled_from([0, 6_000_000, 12_000_000]),
     ),
 )
 
@@ -52,16 +54,16 @@ def lived(policy: Critical, history: list[Period]) -> list[tuple[Period, PolicyS
         made = replace(
             drawn,
             knobs={
-                vcpu: there._replace(weight=knobs.get(vcpu, there).weight)
+                vcpu: there._replace(
+                    weight=knobs.get(vcpu, there).weight,
+                    rescheduling_latency_ns=knobs.get(vcpu, there).rescheduling_latency_ns,
+                )
                 for vcpu, there in drawn.knobs.items()
             },
         )
         steps.append((made, state))
         decision = policy.decide(made, state)
-        knobs |= made.knobs
-        for change in plan(made, decision).changes:
-            assert isinstance(change.new, int)
-            knobs[change.vcpu] = knobs[change.vcpu]._replace(weight=change.new)
+        knobs |= after(made, plan(made, decision)).knobs
         state = decision.state
     return steps
 
@@ -75,11 +77,11 @@ def test_every_plan_is_carried_out_and_only_for_who_is_there(policy: Critical, h
         assert planned.violations == ()
         check_changes(made, decision, planned)
         assert decision.knobs.keys() <= made.knobs.keys()
-        after = decision.state
-        assert isinstance(after, CriticalState)
-        assert {vcpu for vcpu, _ in after.neutral} <= made.knobs.keys()
-        assert {memory.vcpu for memory in after.memories} <= made.usage.keys()
-        assert len(after.excess) == len(after.memories)
+        remembered = decision.state
+        assert isinstance(remembered, CriticalState)
+        assert {vcpu for vcpu, _ in remembered.neutral} <= made.knobs.keys()
+        assert {memory.vcpu for memory in remembered.memories} <= made.usage.keys()
+        assert len(remembered.excess) == len(remembered.memories)
 
 
 @settings(max_examples=40)
@@ -92,9 +94,30 @@ def test_weights_stay_between_an_eighth_and_eight_times_neutral(
         assert isinstance(decision.state, CriticalState)
         neutral = dict(decision.state.neutral)
         for vcpu, knobs in decision.knobs.items():
-            assert knobs.weight is not None
-            assert neutral[vcpu] <= knobs.weight * MAX_WEIGHT_SPAN
-            assert knobs.weight <= neutral[vcpu] * MAX_WEIGHT_SPAN
+            if knobs.weight is not None:
+                assert neutral[vcpu] <= knobs.weight * MAX_WEIGHT_SPAN
+                assert knobs.weight <= neutral[vcpu] * MAX_WEIGHT_SPAN
+
+
+@settings(max_examples=40)
+@given(policy=POLICIES, history=histories())
+def test_a_latency_is_as_it_was_found_or_sooner_or_later_by_the_settings(
+    policy: Critical, history: list[Period]
+) -> None:
+    sooner_ns, later_ns = policy.parameters.path_latency_ns, policy.parameters.yield_latency_ns
+    found: dict[VcpuId, int | None] = {}
+    for made, state in lived(policy, history):
+        found = {vcpu: found.get(vcpu, knobs.rescheduling_latency_ns) for vcpu, knobs in made.knobs.items()}
+        decision = policy.decide(made, state)
+        assert isinstance(decision.state, CriticalState)
+        judged = dict(decision.state.latencies)
+        for vcpu, knobs in after(made, plan(made, decision)).knobs.items():
+            was_ns, now_ns = found[vcpu], knobs.rescheduling_latency_ns
+            assert judged.get(vcpu, was_ns) == was_ns
+            if was_ns is None or vcpu not in judged:
+                assert now_ns == was_ns
+            else:
+                assert now_ns in {was_ns, min(was_ns, sooner_ns or was_ns), max(was_ns, later_ns)}
 
 
 @settings(max_examples=40)

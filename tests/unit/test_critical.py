@@ -12,10 +12,11 @@ from dataclasses import replace
 import pytest
 
 from dasec.critical import Critical, CriticalParameters, CriticalState
-from dasec.model import Decision, Knobs, Period, PolicyState, VcpuId
+from dasec.model import Decision, Knob, Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
 
 from ..builders import ASLEEP, Group, Row, period, vcpu_id
+from ..properties.invariants import after
 
 BUSY = 40
 """Periods until everything has settled."""
@@ -78,8 +79,7 @@ class Run:
         """The weights of the first workload after it did that for so many periods."""
         groups = [Group(f"w{number}", rows, nested=nested) for number, rows in enumerate(tables)]
         made = period(*groups, length_ms=length_ms)
-        for _ in range(periods):
-            self._step(made)
+        self.step(made, periods)
         return [self.weight(row) for row in range(len(tables[0]))]
 
     def weight(self, row: int, group: int = 0) -> int:
@@ -87,23 +87,29 @@ class Run:
         assert weight is not None
         return weight
 
+    def latency_ms(self, row: int) -> float | None:
+        """The rescheduling latency of a vCPU of the first workload."""
+        latency_ns = self.knobs[vcpu_id(0, row)].rescheduling_latency_ns
+        return None if latency_ns is None else latency_ns / 1e6
+
+    def step(self, made: Period, periods: int = 1) -> None:
+        """That for so many periods."""
+        for _ in range(periods):
+            self._step(made)
+
     def _step(self, made: Period) -> None:
         made = replace(made, knobs={vcpu: self.knobs.get(vcpu, knobs) for vcpu, knobs in made.knobs.items()})
         self.last = self.policy.decide(made, self.state)
         self.state = self.last.state
         planned = plan(made, self.last)
         assert planned.violations == ()
-        knobs = dict(made.knobs)
-        for change in planned.changes:
-            assert isinstance(change.new, int)
-            knobs[change.vcpu] = knobs[change.vcpu]._replace(weight=change.new)
-        self.knobs = knobs
+        self.knobs = after(made, planned).knobs
 
 
 def scores(run: Run) -> list[int]:
     """Those of the last decision, which must have changed every weight, as it does where weights only divide
     a group's own time."""
-    return [dict(reason.inputs)["score"] for reason in run.last.reasons]
+    return [dict(reason.inputs)["score"] for reason in run.last.reasons if reason.knob is Knob.WEIGHT]
 
 
 def test_the_first_judgement_is_that_of_the_fourth_period() -> None:
@@ -158,7 +164,7 @@ def test_where_nothing_is_to_be_done_the_next_looks_are_later() -> None:
     for _ in range(22):
         run.live(FAN_OUT)
         rests.append(run.last.rest)
-    assert rests == [1] * 8 + [2] * 14  # the first three periods judge nobody
+    assert rests == [1] * 9 + [2] * 13  # the first three periods judge nobody, the fourth gives latencies
     run.live([*FAN_OUT, background()])
     assert run.last.rest == 1  # there is somebody to be judged
 
@@ -332,16 +338,15 @@ def test_one_that_comes_later_is_neutral_until_its_fourth_period() -> None:
     run.live(FAN_OUT, periods=BUSY)
     assert run.live([*FAN_OUT, replace(background(), new=True)])[4] == 1024
     assert run.live([*FAN_OUT, background()], periods=3)[4] == 1024
-    after = run.live([*FAN_OUT, background()])
-    assert after[4] * 4 < after[0]
+    weights = run.live([*FAN_OUT, background()])
+    assert weights[4] * 4 < weights[0]
 
 
 def test_a_vcpu_whose_weight_is_not_ours_is_left_alone_and_the_others_are_weighed() -> None:
     run = Run()
     made = [replace(FAN_OUT[0], weight=None), *FAN_OUT[1:], background()]
     table = period(Group("w0", made))
-    for _ in range(4):
-        run._step(table)
+    run.step(table, periods=4)
     assert run.knobs[vcpu_id(0, 0)].weight is None
     assert run.weight(1) > 4 * run.weight(4)
 
@@ -349,9 +354,9 @@ def test_a_vcpu_whose_weight_is_not_ours_is_left_alone_and_the_others_are_weighe
 def test_weights_that_differed_before_stay_in_proportion() -> None:
     run = Run()
     rows = [replace(row, weight=2048 if number % 2 else 1024) for number, row in enumerate(FAN_OUT)]
-    after = run.live([*rows, background()], periods=4)
-    assert after[1] == after[3]
-    assert abs(after[1] - 2 * after[0]) <= 1
+    weights = run.live([*rows, background()], periods=4)
+    assert weights[1] == weights[3]
+    assert abs(weights[1] - 2 * weights[0]) <= 1
 
 
 def test_another_workload_neither_gains_nor_loses() -> None:
@@ -376,6 +381,8 @@ def test_small_differences_are_not_written() -> None:
         ({"decay_percent": 100}, "critical: decay_percent is 100: give 10 to 99"),
         ({"burst_ns": 0}, "critical: burst_ns is 0: give 1 or more"),
         ({"deadband_percent": 26}, "critical: deadband_percent is 26: give 0 to 25"),
+        ({"path_latency_ns": 100_000_001}, "critical: path_latency_ns is 100000001: give 0 to 100000000"),
+        ({"yield_latency_ns": -1}, "critical: yield_latency_ns is -1: give 0 to 100000000"),
     ],
 )
 def test_parameters_out_of_range_are_refused(wrong: dict[str, int], message: str) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dasec.baselines import Oracle, OracleParameters
 from dasec.model import NEUTRAL_WEIGHT, Decision, Period, PolicyState
 from dasec.plan import plan
 
 from ..builders import READY, Group, Row, period, vcpu_id
+from ..properties.invariants import after
 
 
 def applied(made: Period, decision: Decision) -> Period:
-    """The same period again, with the weights as decided."""
-    weights = {v: made.knobs[v]._replace(weight=knobs.weight) for v, knobs in decision.knobs.items()}
-    return replace(made, knobs={**made.knobs, **weights})
+    """The same period again, with the knobs as decided."""
+    return after(made, plan(made, decision))
 
 
 def weights(policy: Oracle, made: Period, periods: int = 1) -> dict[tuple[int, int], int]:
@@ -52,11 +50,11 @@ def test_a_name_may_be_a_beginning_and_a_thread_id_does_as_well() -> None:
     assert weights(knowing("b*"), two) == {(0, 0): 1024, (1, 0): 1024, (1, 1): 1024}
 
 
-def test_where_nobody_is_critical_or_everybody_nothing_changes() -> None:
-    policy = knowing("a*")
-    for other in (policy, knowing("z")):
-        decision = other.decide(HALF_CRITICAL, other.initial_state())
-        assert (decision.knobs, decision.reasons, decision.stakes) == ({}, (), {})
+def test_where_nobody_is_critical_or_everybody_no_weight_changes() -> None:
+    policy = knowing("z")
+    decision = policy.decide(HALF_CRITICAL, policy.initial_state())
+    assert (decision.knobs, decision.reasons, decision.stakes) == ({}, (), {})
+    assert weights(knowing("a*"), HALF_CRITICAL) == {(0, 0): 1024, (0, 1): 1024}
 
 
 def test_a_workload_keeps_its_neutral_weight_over_time() -> None:
@@ -70,6 +68,14 @@ def test_a_workload_keeps_its_neutral_weight_over_time() -> None:
 def test_who_has_just_come_and_whose_weight_is_not_ours_is_left_alone() -> None:
     rows = [Row(20), Row(20), Row(new=True), Row(20, weight=None)]
     assert weights(knowing("a/0"), period(Group("a", rows))) == {(0, 0): 1792, (0, 1): 256, (0, 2): 1024}
+
+
+def test_the_critical_may_start_sooner_and_the_others_later() -> None:
+    policy = knowing("a/0")
+    decision = policy.decide(HALF_CRITICAL, policy.initial_state())
+    made = applied(HALF_CRITICAL, decision)
+    latencies_ns = [made.knobs[vcpu_id(0, row)].rescheduling_latency_ns for row in (0, 1)]
+    assert latencies_ns == [policy.weights.path_latency_ns, policy.weights.yield_latency_ns]
 
 
 def test_what_is_right_already_is_not_written_again() -> None:

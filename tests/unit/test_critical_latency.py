@@ -1,0 +1,106 @@
+"""Under `critical`, who is waited for may start sooner and who yields later; the others' latencies stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dasec.critical import CriticalParameters
+from dasec.critical.latency import delay
+from dasec.model import Period
+
+from ..builders import Group, Row, period, vcpu_id
+from .test_critical import BUSY, FAN_OUT, Run, background, short
+
+SOONER_LATER = [0.7, 0.7, 0.7, 0.7, 6]
+AS_FOUND = [4, 4, 4, 4, 4]
+
+
+def latencies_ms(run: Run) -> list[float | None]:
+    return [run.latency_ms(row) for row in range(len(FAN_OUT) + 1)]
+
+
+def test_whoever_is_judged_gets_one_by_its_score() -> None:
+    run = Run()
+    run.live([*FAN_OUT, background()], periods=3)
+    assert latencies_ms(run) == AS_FOUND
+    run.live([*FAN_OUT, background()])
+    assert latencies_ms(run) == SOONER_LATER
+
+
+def test_one_that_was_shorter_or_longer_already_stays() -> None:
+    run = Run()
+    own = [replace(FAN_OUT[0], latency_us=500), *FAN_OUT[1:], background(latency_us=12000)]
+    run.live(own, periods=BUSY)
+    assert latencies_ms(run) == [0.5, 0.7, 0.7, 0.7, 12]
+
+
+def test_a_service_without_background_may_start_sooner() -> None:
+    run = Run()
+    run.live([short(16, external=20)], periods=BUSY)
+    assert run.latency_ms(0) == 0.7
+
+
+def test_who_is_waited_for_later_on_may_then_start_sooner() -> None:
+    run = Run()
+    run.live([*FAN_OUT, background()], periods=BUSY)
+    joined = [replace(FAN_OUT[0], woken_by=[(1, 8), (2, 8), (3, 8), (4, 8)]), *FAN_OUT[1:], short(5, (0, 8))]
+    run.live(joined, periods=BUSY)
+    assert latencies_ms(run) == [0.7] * 5
+
+
+def test_a_sleeper_that_is_forgotten_has_what_it_had() -> None:
+    run = Run()
+    run.live([*FAN_OUT, background()], periods=BUSY)
+    run.live([*FAN_OUT, Row()], periods=60)
+    assert latencies_ms(run) == [0.7, 0.7, 0.7, 0.7, 4]
+
+
+def test_where_there_is_no_critical_path_any_more_all_have_what_they_had() -> None:
+    run = Run()
+    run.live([*FAN_OUT, background()], periods=BUSY)
+    run.live([background()] * 5, periods=60)
+    assert latencies_ms(run) == AS_FOUND
+
+
+def test_each_can_be_switched_off() -> None:
+    for settings, expected in (
+        (CriticalParameters(path_latency_ns=0), [4, 4, 4, 4, 6]),
+        (CriticalParameters(yield_latency_ns=0), [0.7, 0.7, 0.7, 0.7, 4]),
+    ):
+        run = Run(settings)
+        run.live([*FAN_OUT, background()], periods=BUSY)
+        assert latencies_ms(run) == expected
+
+
+def test_none_changes_where_the_host_has_no_such_knob() -> None:
+    run = Run()
+    run.live([replace(row, latency_us=None) for row in (*FAN_OUT, background())], periods=BUSY)
+    assert latencies_ms(run) == [None] * 5
+    assert run.weight(0) > run.weight(4)
+
+
+def test_none_changes_where_nobody_counts_wakeups() -> None:
+    run = Run()
+    blind = [replace(row, woken_by=(), wakeups=None, external=None, chain_ms=None) for row in FAN_OUT]
+    run.live([*blind, Row(20, ready_ms=20)], periods=BUSY)
+    assert latencies_ms(run) == AS_FOUND
+
+
+def test_they_are_written_also_where_weights_are_not_ours() -> None:
+    run = Run()
+    run.step(period(Group("w0", [replace(row, weight=None) for row in (*FAN_OUT, background())])), periods=4)
+    assert latencies_ms(run) == SOONER_LATER
+
+
+def test_a_score_between_a_quarter_and_a_half_changes_nothing() -> None:
+    def wanted_ms(score: int, now_us: int) -> float | None:
+        made: Period = period(Group("a", [Row(latency_us=now_us)]))
+        vcpu = vcpu_id(0, 0)
+        found = delay(made, {vcpu: score}, ((vcpu, 4_000_000),), CriticalParameters()).wanted_ns.get(vcpu)
+        return None if found is None else found / 1e6
+
+    for now_us in (700, 4000, 6000):
+        assert wanted_ms(250, now_us) is None
+        assert wanted_ms(499, now_us) is None
+    assert (wanted_ms(500, 6000), wanted_ms(249, 700)) == (0.7, 6)
+    assert (wanted_ms(500, 700), wanted_ms(249, 6000)) == (None, None)
