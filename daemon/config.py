@@ -174,12 +174,6 @@ class CriticalSection(Section):
         default=CRITICAL.deadband_percent, ge=0, le=25, description="an integer from 0 to 25"
     )
     guess: bool = Field(default=CRITICAL.guess, description="true or false")
-    path_latency_us: int = Field(
-        default=CRITICAL.path_latency_ns // 1000,
-        ge=0,
-        le=MAX_LATENCY_NS // 1000,
-        description="from 0 (as it is) to 100000 us",
-    )
     yield_latency_us: int = Field(
         default=CRITICAL.yield_latency_ns // 1000,
         ge=0,
@@ -196,7 +190,6 @@ class CriticalSection(Section):
             self.burst_us * 1000,
             self.deadband_percent,
             self.guess,
-            self.path_latency_us * 1000,
             self.yield_latency_us * 1000,
         )
 

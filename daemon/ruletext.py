@@ -17,7 +17,6 @@ RULES: Mapping[str, str] = MappingProxyType(
         "rcr.latencies": "two vCPUs changed places to part those that want to start soon",
         "critical.path": "siblings wait for what it does",
         "critical.yield": "hardly anybody waits for it, so it yields to those that siblings wait for",
-        "critical.sooner": "siblings or clients wait for it, so it may start sooner",
         "critical.later": "hardly anybody waits for it, so it may start later than those that are waited for",
         "critical.neutral": "it is not judged at present, so it is as if nobody were preferred",
         "guard.without": "the guard looks how the workload does without the policy",

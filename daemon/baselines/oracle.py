@@ -3,8 +3,8 @@
 It is told their names or thread ids, and gives them as much more weight than the others of their workload
 as `critical` would (`CriticalParameters.ratio_for`), from the first period in which it has seen what they
 want. All else is that policy's, too: the same sum by demand, the same debts, the same dead band
-(critical/weights.py), the same latencies (critical/latency.py), so that a difference between both is
-one of knowing who is critical. Of a workload in which nobody is critical, or everybody, the weights stay.
+(critical/weights.py), the same latency for the others (critical/latency.py), so that a difference between
+both is one of knowing who is critical. A workload in which nobody is critical, or everybody, stays as it is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OracleParameters:
 @dataclass(frozen=True, slots=True)
 class OracleState(PolicyState):
     """The weight of each vCPU when it was first seen, what it wanted of late (time running
-    or ready, decaying), each workload's balance in weight × ns, and the latencies before us, as in
+    or ready, decaying), each workload's balance in weight × ns, and what those had who yield, as in
     critical/state.py."""
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
@@ -63,7 +63,7 @@ class _Draft:
     neutral: dict[VcpuId, int] = field(default_factory=dict)
     demand_ns: dict[VcpuId, int] = field(default_factory=dict)
     owed: dict[str, int] = field(default_factory=dict)
-    scores: dict[VcpuId, int] = field(default_factory=dict)
+    low: dict[VcpuId, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Oracle:
             seen = _look(workload, period, past, self.weights.decay_percent, draft)
             if seen:
                 self._weigh(workload, seen, period, past, draft)
-        delays = delay(period, draft.scores, known.latencies, self.weights)
+        delays = delay(period, draft.low, known.latencies, self.weights.yield_latency_ns)
         after = OracleState(
             tuple(draft.neutral.items()),
             tuple(draft.demand_ns.items()),
@@ -109,7 +109,7 @@ class Oracle:
             [FULL * self.parameters.knows(vcpu) for vcpu in seen],
         )
         if any(claims.scores):
-            draft.scores.update(zip(ids, claims.scores, strict=True))
+            draft.low.update((each, 0) for each, score in zip(ids, claims.scores, strict=True) if not score)
         else:
             claims = claims._replace(scores=[FULL] * len(ids))
         owed, charges = past.owed.get(workload.name, 0), _charges(ids, period, draft)

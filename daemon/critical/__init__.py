@@ -3,8 +3,7 @@
 **The rule.** In each workload every vCPU gets a score between 0 and 1 from who wakes whom (`rank.py`) and
 from what its bursts continue (`scores.py`), remembered over half a second (`memory.py`). Weights follow the
 scores in a range of 7 : 1, so that the workload as a whole competes with others as it would without us
-(`weights.py`, and `crowd.py` for what can be had at all). Who is waited for may also start sooner, and
-who yields later (`latency.py`).
+(`weights.py`, and `crowd.py` for what can be had at all). Who yields may also start later (`latency.py`).
 
 It is not in the paper. TSA gives weight to whoever is hungry, which beside long background bursts is the
 background; this gives it to whoever is waited for.

@@ -1,13 +1,14 @@
-"""Who is waited for may start sooner, who yields later: rescheduling latencies beside weights.
+"""Who yields may start later: a longer rescheduling latency beside the lower weight.
 
-A weight alone lets a woken vCPU wait for the end of the slice that another one has begun: up to 2.8 ms and a
-tick on eight cores or more. EEVDF takes the core at wake-up from whoever has the longer slice
-(do_preempt_short() in kernel/sched/fair.c), CFS from whoever is ahead by more than the woken one's
-granularity (`kvm-patches`). So a short one for those who are waited for and a long one for those who yield
-mean the same on both.
+A weight alone lets a critical vCPU that wakes up wait for the end of the slice that background has begun: up
+to 2.8 ms and a tick on eight cores or more. EEVDF takes the core at wake-up from whoever has the longer slice
+(do_preempt_short() in kernel/sched/fair.c), so those who yield get one that is longer than the default. On
+the patched CFS the same knob keeps them from preempting when they wake up, which hardly matters.
 
-A latency changes nobody's share of a core (docs/measurements.md, "Slice as rescheduling latency"): whoever
-pretends starts sooner, and gets no more.
+Those who are waited for keep their own. A shorter one gained nothing more, and beside longer ones of the
+others it lost: bursts were cut, and then waited for a whole long slice (docs/decisions/0031-yielding.md). So
+nobody may start sooner than without us, and as a slice changes nobody's share of a core
+(docs/measurements.md, "Slice as rescheduling latency"), nobody gains by pretending.
 """
 
 from __future__ import annotations
@@ -16,59 +17,59 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..model import Knob, Knobs, Period, Reason, VcpuId
-from .parameters import CriticalParameters
 from .scores import FULL
 
 Latencies = tuple[tuple[VcpuId, int], ...]
-"""The rescheduling latency (ns) that each vCPU had before the policy."""
+"""The rescheduling latency (ns) that each vCPU had which yields now."""
 
-SOONER, LATER, AS_FOUND = "critical.sooner", "critical.later", "critical.neutral"
+LATER, AS_FOUND = "critical.later", "critical.neutral"
 
-WAITED_FOR, YIELDING = FULL // 2, FULL // 4
-"""From the one on sooner, below the other later; between them a vCPU stays as it is, so that a score there
-does not write every period."""
+BEGINS, ENDS = FULL // 4, FULL // 2
+"""Below the one a vCPU begins to yield, from the other on it ceases to, so that a score between them does not
+write every period."""
 
 
 class Delays(NamedTuple):
-    """What each had before, the latencies that are wanted, and why."""
+    """What those who yield had before, the latencies that are wanted, and why."""
 
     before: Latencies
     wanted_ns: dict[VcpuId, int]
     reasons: list[Reason]
 
 
-def delay(
-    period: Period, scores: Mapping[VcpuId, int], before: Latencies, parameters: CriticalParameters
-) -> Delays:
-    """New latencies for the vCPUs with these scores; the others have what they had."""
-    sooner_ns, later_ns = parameters.path_latency_ns, parameters.yield_latency_ns
+def delay(period: Period, scores: Mapping[VcpuId, int], before: Latencies, latency_ns: int) -> Delays:
+    """The latency for those who yield, judged by these scores of all who have less than ENDS, and what the
+    others had. Without a latency (0) nobody yields."""
     held, knobs_of = dict(before), period.knobs
+    delays = Delays((), {}, [])
     after: list[tuple[VcpuId, int]] = []
-    wanted: dict[VcpuId, int] = {}
-    reasons: list[Reason] = []
     for vcpu, score in scores.items():
         knobs = knobs_of.get(vcpu)
         present_ns = knobs.rescheduling_latency_ns if knobs else None
-        if present_ns is None:
+        if present_ns is None or not latency_ns or score >= (ENDS if vcpu in held else BEGINS):
             continue
         neutral_ns = held.pop(vcpu, present_ns)
         after.append((vcpu, neutral_ns))
-        if score >= WAITED_FOR:
-            new_ns, rule = min(sooner_ns or neutral_ns, neutral_ns), SOONER
-        elif score < YIELDING:
-            new_ns, rule = max(later_ns, neutral_ns), LATER
-        else:
-            continue
-        if new_ns != present_ns:
-            wanted[vcpu] = new_ns
-            seen = (("score", score), ("latency_ns", present_ns))
-            reasons.append(Reason(vcpu, Knob.RESCHEDULING_LATENCY, rule, seen))
+        wanted_ns = max(latency_ns, neutral_ns)
+        _want(vcpu, present_ns, wanted_ns, LATER, (("score", score), ("latency_ns", present_ns)), delays)
     for vcpu, neutral_ns in held.items():
         knobs = knobs_of.get(vcpu)
-        if knobs and knobs.rescheduling_latency_ns not in {None, neutral_ns}:
-            wanted[vcpu] = neutral_ns
-            reasons.append(Reason(vcpu, Knob.RESCHEDULING_LATENCY, AS_FOUND))
-    return Delays(tuple(after), wanted, reasons)
+        if knobs and knobs.rescheduling_latency_ns is not None:
+            _want(vcpu, knobs.rescheduling_latency_ns, neutral_ns, AS_FOUND, (), delays)
+    return delays._replace(before=tuple(after))
+
+
+def _want(
+    vcpu: VcpuId,
+    present_ns: int,
+    wanted_ns: int,
+    rule: str,
+    seen: tuple[tuple[str, int], ...],
+    delays: Delays,
+) -> None:
+    if wanted_ns != present_ns:
+        delays.wanted_ns[vcpu] = wanted_ns
+        delays.reasons.append(Reason(vcpu, Knob.RESCHEDULING_LATENCY, rule, seen))
 
 
 def merged(knobs: Mapping[VcpuId, Knobs], latencies_ns: Mapping[VcpuId, int]) -> dict[VcpuId, Knobs]:

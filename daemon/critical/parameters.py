@@ -36,15 +36,11 @@ DEADBAND_PERCENT = 20
 ratio that is a fifth off costs little; what is off is charged (weights.py), so that it does not add up."""
 
 
-PATH_LATENCY_NS = 700_000
-"""The slice, or granularity, of those who are waited for: the kernel's base slice before it is scaled by the
-number of cores (sysctl_sched_base_slice in kernel/sched/fair.c), so shorter than any default. Between 0.7
-and 4 ms bursts are not cut (docs/measurements.md, "Slice as rescheduling latency")."""
-
 YIELD_LATENCY_NS = 6_000_000
 """The slice of those who yield: twice the kernel's default on eight cores or more (2.8 ms;
 sysctl_sched_base_slice and get_update_sysctl_factor() in kernel/sched/fair.c), because any that is longer
-lets a woken thread take the core. 12 ms did no more (docs/findings.md)."""
+lets a woken thread take the core. 12 ms did no
+more (docs/decisions/0031-yielding.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +48,8 @@ class CriticalParameters:
     """Settings of the policy `critical`.
 
     `guess`: judge vCPUs by their bursts alone where the host does not count who woke whom. Wrong, and
-    harmful, where the critical vCPUs have the longer bursts. `path_latency_ns` and
-    `yield_latency_ns`: the rescheduling latencies of those who are waited for and of those who yield; 0: as
-    it is."""
+    harmful, where the critical vCPUs have the longer bursts. `yield_latency_ns`: the rescheduling latency of
+    those who yield; 0: as it is."""
 
     weight_ratio: int = WEIGHT_RATIO
     nested_weight_ratio: int = NESTED_WEIGHT_RATIO
@@ -62,7 +57,6 @@ class CriticalParameters:
     burst_ns: int = BURST_NS
     deadband_percent: int = DEADBAND_PERCENT
     guess: bool = False
-    path_latency_ns: int = PATH_LATENCY_NS
     yield_latency_ns: int = YIELD_LATENCY_NS
 
     def __post_init__(self) -> None:
@@ -76,10 +70,9 @@ class CriticalParameters:
             raise ValueError(f"critical: burst_ns is {self.burst_ns}: give 1 or more")
         if not 0 <= self.deadband_percent <= 25:
             raise ValueError(f"critical: deadband_percent is {self.deadband_percent}: give 0 to 25")
-        for name in ("path_latency_ns", "yield_latency_ns"):
-            latency_ns = getattr(self, name)
-            if not 0 <= latency_ns <= MAX_LATENCY_NS:
-                raise ValueError(f"critical: {name} is {latency_ns}: give 0 to {MAX_LATENCY_NS}")
+        latency_ns = self.yield_latency_ns
+        if not 0 <= latency_ns <= MAX_LATENCY_NS:
+            raise ValueError(f"critical: yield_latency_ns is {latency_ns}: give 0 to {MAX_LATENCY_NS}")
 
     def ratio_for(self, workload: Workload) -> int:
         """The range of weights in this workload."""

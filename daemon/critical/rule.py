@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
-from .latency import delay, merged
+from .latency import ENDS, delay, merged
 from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
@@ -51,14 +51,14 @@ class _Draft:
     witnesses: dict[Cpus, list[Witness]] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
-    told: dict[VcpuId, int] = field(default_factory=dict)
-    """The scores of judged vCPUs that say something."""
+    low: dict[VcpuId, int] = field(default_factory=dict)
+    """The scores of judged vCPUs below ENDS (latency.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Critical:
     """Weight follows the critical path inside each workload; between workloads nobody has
-    more or less time. Who is waited for may start sooner, who yields later."""
+    more or less time. Who yields may start later."""
 
     parameters: CriticalParameters = field(default_factory=CriticalParameters)
     name: str = "critical"
@@ -86,7 +86,7 @@ class Critical:
                     draft.blind.append(workload.name)
             if any(balance):
                 draft.balances.append((workload.name, balance))
-        delays = delay(period, draft.told, known.latencies, rules)
+        delays = delay(period, draft.low, known.latencies, rules.yield_latency_ns)
         wishes = merged(draft.knobs, delays.wanted_ns)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
@@ -151,12 +151,11 @@ def _weigh(
         row for row, memory in enumerate(memories) if memory.periods >= SEASONED and memory.vcpu in weights
     ]
     ids = [memories[row].vcpu for row in rows]
-    if verdict.told:
-        draft.told.update(
-            (memory.vcpu, score)
-            for memory, score in zip(memories, verdict.scores, strict=True)
-            if memory.periods >= SEASONED
-        )
+    draft.low.update(
+        (memory.vcpu, score)
+        for memory, score in zip(memories, verdict.scores, strict=True)
+        if score < ENDS and memory.periods >= SEASONED
+    )
     claims = Claims(
         [neutral_of[vcpu] for vcpu in ids],
         [memories[row].busy_ns for row in rows],

@@ -45,13 +45,12 @@ _NONE, _, _CHAINS = Level
 
 class Scores(NamedTuple):
     """For each vCPU of a workload its score and rank in thousandths, and its excess; the level that all
-    had; whether the scores tell anything, or are FULL because nothing could be seen."""
+    had."""
 
     scores: list[int]
     ranks: list[int]
     excess: list[int]
     level: Level
-    told: bool = False
 
 
 def judge(
@@ -75,8 +74,9 @@ def judge(
         for rank, memory in zip(ranks, memories, strict=True)
     ]
     judged = [score for score, memory in zip(scores, memories, strict=True) if memory.periods >= SEASONED]
-    told = max(judged, default=0) >= SILENT
-    return Scores(scores if told else [FULL] * len(memories), ranks, excess, level, told)
+    if not judged or max(judged) < SILENT:
+        scores = [FULL] * len(memories)
+    return Scores(scores, ranks, excess, level)
 
 
 def _steady(memory: Memory, woke: int, longest_ns: int) -> int:

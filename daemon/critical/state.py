@@ -20,7 +20,7 @@ class CriticalState(PolicyState):
     counts, where the policy therefore sees nothing. `balances`: what each workload owes (weights.py).
     `crowds`: how crowded each set of CPUs is (crowd.py). `excess`: the rank so far, in millionths, of each
     vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py).
-    `latencies`: what each judged vCPU had before (latency.py)."""
+    `latencies`: what those had who yield (latency.py)."""
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
     blind: tuple[str, ...] = ()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dasec.model import Core, Decision, Knob, Knobs, Period, VcpuId, Workload
 from dasec.period import seat
 from dasec.plan import Plan
 from dasec.policy import Parameters
+
+from ..builders import vcpu_id
 
 SPAN = 8
 PLACE = {Knob.WEIGHT: 0, Knob.RESCHEDULING_LATENCY: 1, Knob.AFFINITY: 2}
@@ -33,6 +35,13 @@ def after(period: Period, plan: Plan) -> Period:
 
 def seats(period: Period) -> dict[VcpuId, Core | None]:
     return {vcpu: seat(period, vcpu) for vcpu in period.knobs}
+
+
+def weights_after(weights: Sequence[int], plan: Plan) -> list[int]:
+    """Those of the first workload of a table once the plan is carried out."""
+    changes = (change for change in plan.changes if change.knob is Knob.WEIGHT)
+    new = {change.vcpu: change.new for change in changes if isinstance(change.new, int)}
+    return [new.get(vcpu_id(0, row), weight) for row, weight in enumerate(weights)]
 
 
 def weights(workload: Workload, knobs: Mapping[VcpuId, Knobs]) -> dict[VcpuId, int]:

@@ -15,7 +15,8 @@ from dasec.critical import Critical
 from dasec.plan import plan
 
 from ..builders import PERIOD_MS, Group, Row, period
-from .test_fair_worlds import ALLOWED, NEUTRAL, PERIODS, SETTLED, TURN_MS, changed
+from .invariants import weights_after
+from .test_fair_worlds import ALLOWED, NEUTRAL, PERIODS, SETTLED, TURN_MS
 
 RINGS, CORES = 2, 2
 ACTORS = RINGS * CORES
@@ -99,5 +100,5 @@ def test_a_workload_whose_turns_go_from_core_to_core_loses_nothing() -> None:
         planned = plan(made, decision)
         assert planned.violations == ()
         state = decision.state
-        weights = changed(weights, {change.vcpu: change.new for change in planned.changes})
+        weights = weights_after(weights, planned)
     assert gathered / (PERIODS - SETTLED) / neutral > 1 - ALLOWED

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasec.critical import Critical
-from dasec.model import VcpuId
 from dasec.plan import plan
 
-from ..builders import PERIOD_MS, Group, Row, period, vcpu_id
+from ..builders import PERIOD_MS, Group, Row, period
+from .invariants import weights_after
 
 NEUTRAL = 1024
 SETTLED, PERIODS = 30, 130
@@ -94,13 +94,8 @@ def got(world: World, quiet: int = 0) -> float:
         planned = plan(made, decision)
         assert planned.violations == ()
         state = decision.state
-        weights = changed(weights, {change.vcpu: change.new for change in planned.changes})
+        weights = weights_after(weights, planned)
     return gathered / (PERIODS - SETTLED) / neutral
-
-
-def changed(weights: Sequence[int], new: dict[VcpuId, object]) -> list[int]:
-    found = [new.get(vcpu_id(0, row), weight) for row, weight in enumerate(weights)]
-    return [weight for weight in found if isinstance(weight, int)]
 
 
 few = st.integers(1, 4)

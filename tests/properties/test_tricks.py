@@ -16,10 +16,10 @@ import pytest
 
 from dasec.budget import LONGEST_NS
 from dasec.critical import Critical
-from dasec.model import VcpuId
 from dasec.plan import plan
 
-from ..builders import MS, PERIOD_MS, Group, Row, period, vcpu_id
+from ..builders import MS, PERIOD_MS, Group, Row, period
+from .invariants import weights_after
 
 NEUTRAL = 1024
 VCPUS, SCRIPTS, LOOKS = 4, 40, 80
@@ -99,8 +99,7 @@ def gained(trick: Trick, look_ms: float) -> float:
         made = period(Group("a", rows), Group("b", beside), cores=1, index=index, length_ms=look_ms)
         decision = policy.decide(made, state)
         state = decision.state
-        new: dict[VcpuId, object] = {change.vcpu: change.new for change in plan(made, decision).changes}
-        weights = [int(str(new.get(vcpu_id(0, row), weight))) for row, weight in enumerate(weights)]
+        weights = weights_after(weights, plan(made, decision))
     return sum_gained / LOOKS
 
 

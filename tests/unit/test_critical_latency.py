@@ -1,4 +1,4 @@
-"""Under `critical`, who is waited for may start sooner and who yields later; the others' latencies stay."""
+"""Under `critical`, who yields may start later; nobody else's rescheduling latency is touched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dasec.model import Period
 from ..builders import Group, Row, period, vcpu_id
 from .test_critical import BUSY, FAN_OUT, Run, background, short
 
-SOONER_LATER = [0.7, 0.7, 0.7, 0.7, 6]
+LATER = [4, 4, 4, 4, 6]
 AS_FOUND = [4, 4, 4, 4, 4]
 
 
@@ -19,40 +19,33 @@ def latencies_ms(run: Run) -> list[float | None]:
     return [run.latency_ms(row) for row in range(len(FAN_OUT) + 1)]
 
 
-def test_whoever_is_judged_gets_one_by_its_score() -> None:
+def test_background_may_start_later_once_it_is_judged() -> None:
     run = Run()
     run.live([*FAN_OUT, background()], periods=3)
     assert latencies_ms(run) == AS_FOUND
     run.live([*FAN_OUT, background()])
-    assert latencies_ms(run) == SOONER_LATER
+    assert latencies_ms(run) == LATER
 
 
-def test_one_that_was_shorter_or_longer_already_stays() -> None:
+def test_one_that_was_longer_already_stays() -> None:
     run = Run()
-    own = [replace(FAN_OUT[0], latency_us=500), *FAN_OUT[1:], background(latency_us=12000)]
-    run.live(own, periods=BUSY)
-    assert latencies_ms(run) == [0.5, 0.7, 0.7, 0.7, 12]
+    run.live([*FAN_OUT, background(latency_us=12000)], periods=BUSY)
+    assert latencies_ms(run) == [4, 4, 4, 4, 12]
 
 
-def test_a_service_without_background_may_start_sooner() -> None:
-    run = Run()
-    run.live([short(16, external=20)], periods=BUSY)
-    assert run.latency_ms(0) == 0.7
-
-
-def test_who_is_waited_for_later_on_may_then_start_sooner() -> None:
+def test_who_is_waited_for_later_on_has_what_it_had() -> None:
     run = Run()
     run.live([*FAN_OUT, background()], periods=BUSY)
     joined = [replace(FAN_OUT[0], woken_by=[(1, 8), (2, 8), (3, 8), (4, 8)]), *FAN_OUT[1:], short(5, (0, 8))]
     run.live(joined, periods=BUSY)
-    assert latencies_ms(run) == [0.7] * 5
+    assert latencies_ms(run) == AS_FOUND
 
 
 def test_a_sleeper_that_is_forgotten_has_what_it_had() -> None:
     run = Run()
     run.live([*FAN_OUT, background()], periods=BUSY)
     run.live([*FAN_OUT, Row()], periods=60)
-    assert latencies_ms(run) == [0.7, 0.7, 0.7, 0.7, 4]
+    assert latencies_ms(run) == AS_FOUND
 
 
 def test_where_there_is_no_critical_path_any_more_all_have_what_they_had() -> None:
@@ -62,14 +55,11 @@ def test_where_there_is_no_critical_path_any_more_all_have_what_they_had() -> No
     assert latencies_ms(run) == AS_FOUND
 
 
-def test_each_can_be_switched_off() -> None:
-    for settings, expected in (
-        (CriticalParameters(path_latency_ns=0), [4, 4, 4, 4, 6]),
-        (CriticalParameters(yield_latency_ns=0), [0.7, 0.7, 0.7, 0.7, 4]),
-    ):
-        run = Run(settings)
-        run.live([*FAN_OUT, background()], periods=BUSY)
-        assert latencies_ms(run) == expected
+def test_it_can_be_switched_off() -> None:
+    run = Run(CriticalParameters(yield_latency_ns=0))
+    run.live([*FAN_OUT, background()], periods=BUSY)
+    assert latencies_ms(run) == AS_FOUND
+    assert run.weight(0) > run.weight(4)
 
 
 def test_none_changes_where_the_host_has_no_such_knob() -> None:
@@ -89,18 +79,16 @@ def test_none_changes_where_nobody_counts_wakeups() -> None:
 def test_they_are_written_also_where_weights_are_not_ours() -> None:
     run = Run()
     run.step(period(Group("w0", [replace(row, weight=None) for row in (*FAN_OUT, background())])), periods=4)
-    assert latencies_ms(run) == SOONER_LATER
+    assert latencies_ms(run) == LATER
 
 
 def test_a_score_between_a_quarter_and_a_half_changes_nothing() -> None:
     def wanted_ms(score: int, now_us: int) -> float | None:
         made: Period = period(Group("a", [Row(latency_us=now_us)]))
         vcpu = vcpu_id(0, 0)
-        found = delay(made, {vcpu: score}, ((vcpu, 4_000_000),), CriticalParameters()).wanted_ns.get(vcpu)
+        yielding = ((vcpu, 4_000_000),) if now_us == 6000 else ()
+        found = delay(made, {vcpu: score}, yielding, 6_000_000).wanted_ns.get(vcpu)
         return None if found is None else found / 1e6
 
-    for now_us in (700, 4000, 6000):
-        assert wanted_ms(250, now_us) is None
-        assert wanted_ms(499, now_us) is None
-    assert (wanted_ms(500, 6000), wanted_ms(249, 700)) == (0.7, 6)
-    assert (wanted_ms(500, 700), wanted_ms(249, 6000)) == (None, None)
+    assert [wanted_ms(score, 4000) for score in (249, 250, 499)] == [6, None, None]
+    assert [wanted_ms(score, 6000) for score in (249, 499, 500)] == [None, None, 4]

@@ -88,7 +88,7 @@ def test_every_file_of_a_rotated_record_replays_by_itself(tmp_path: Path) -> Non
 
 def test_lines_leave_out_what_critical_remembers_and_every_file_replays_by_itself(tmp_path: Path) -> None:
     entries = busy_history(36)
-    record(tmp_path / "r", Critical(CriticalParameters(guess=True)), entries, max_bytes=8000)
+    record(tmp_path / "r", Critical(CriticalParameters(guess=True)), entries, max_bytes=12000)
     files = sorted(tmp_path.iterdir())
     assert len(files) > 2
     for path in files:
