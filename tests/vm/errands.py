@@ -6,6 +6,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.suite.store import RUNS
+from experiments.testbed.quick import quick
 from tests.vm.boot import GuestRun
 from tests.vm.built import REPOSITORY, guest_image, patched_image
 from tests.vm.counted import jobs_initramfs, run_jobs
@@ -78,6 +80,19 @@ class TestsRun:
         with tempfile.TemporaryDirectory() as scratch:
             command = f"{PYTEST} {self.tests}"
             return run_in_guest(kernel, self.layout, command, Path(scratch), GUEST_TIMEOUT_S)
+
+
+@dataclass(frozen=True, slots=True)
+class QuickTestbed:
+    """What `make testbed-quick` does, one guest at a time: validation.json and runs.jsonl. It refuses a
+    machine that is not as it should be, and two A/Bs that differ."""
+
+    def __call__(self) -> tuple[bytes, bytes]:
+        patched_image()
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch) / "out"
+            quick(1, out)
+            return (out / "machine/validation.json").read_bytes(), (out / "ab" / RUNS).read_bytes()
 
 
 def packed_jobs(kernel: Path, scratch: Path) -> Path:

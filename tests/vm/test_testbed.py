@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 
 import pytest
 
-from experiments.testbed.kernels import PATCHED
-from experiments.testbed.machine import cpus_for
-from experiments.testbed.quick import quick
-from experiments.testbed.validate import probing_machine, validate
-from tests.vm.errands import PatchedKernel
+from dasec.demo.arms import CONTROL, NONE
+from tests.ahead import Ahead
+from tests.vm.errands import QuickTestbed
 from tests.vm.qemu import Qemu
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]  # the first test builds the kernel
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]  # it may have to build the kernel
+
+QUICK = QuickTestbed()
 
 
-@pytest.mark.ahead.with_args(PatchedKernel())
-def test_four_cpus_are_equal_and_repeat(tmp_path: Path, qemu: Qemu, patched_kernel: Path) -> None:
-    found = validate(probing_machine(tmp_path, PATCHED, cpus_for(4)), guests=2)
-    assert patched_kernel.exists()
-    assert found.failures == ()
-
-
-@pytest.mark.slow
-def test_an_experiment_gives_the_same_twice(tmp_path: Path, qemu: Qemu, patched_kernel: Path) -> None:
-    assert patched_kernel.exists()
-    quick(2, tmp_path)
+@pytest.mark.ahead.with_args(QUICK)
+def test_four_cpus_are_equal_and_an_experiment_on_eight_gives_the_same_twice(
+    qemu: Qemu, ahead: Ahead
+) -> None:
+    machine, runs = ahead.result(QUICK)
+    assert qemu
+    (validated,) = json.loads(machine)["machines"]
+    assert (validated["cpus"], validated["repeated"], validated["failures"]) == (4, True, [])
+    (block,) = map(json.loads, runs.splitlines())
+    assert {run["arm"] for run in block["runs"]} == {NONE, CONTROL, "critical"}
+    assert all(tenant["latencies"]["count"] > 0 for run in block["runs"] for tenant in run["tenants"])
