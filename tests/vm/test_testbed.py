@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +19,11 @@ QUICK = QuickTestbed()
 
 @pytest.mark.ahead.with_args(QUICK)
 def test_four_cpus_are_equal_and_an_experiment_on_eight_gives_the_same_twice(
-    qemu: Qemu, ahead: Ahead
+    qemu: Qemu, patched_kernel: Path, ahead: Ahead
 ) -> None:
     machine, runs = ahead.result(QUICK)
     assert qemu
+    assert patched_kernel.exists()
     (validated,) = json.loads(machine)["machines"]
     assert (validated["cpus"], validated["repeated"], validated["failures"]) == (4, True, [])
     (block,) = map(json.loads, runs.splitlines())
