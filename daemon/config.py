@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from . import budget, cpulist
 from .baselines import BvtParameters, OracleParameters, PartiesParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
-from .critical import MAX_LATENCY_NS, MAX_WEIGHT_RATIO, CriticalParameters
+from .critical import MAX_LATENCY_PERCENT, MAX_WEIGHT_RATIO, CriticalParameters
 from .guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
 from .metrics.section import MetricsSection
 from .policy import POLICIES, Parameters
@@ -174,11 +174,11 @@ class CriticalSection(Section):
         default=CRITICAL.deadband_percent, ge=0, le=25, description="an integer from 0 to 25"
     )
     guess: bool = Field(default=CRITICAL.guess, description="true or false")
-    yield_latency_us: int = Field(
-        default=CRITICAL.yield_latency_ns // 1000,
-        ge=0,
-        le=MAX_LATENCY_NS // 1000,
-        description="from 0 (as it is) to 100000 us",
+    yield_latency_percent: int = Field(
+        default=CRITICAL.yield_latency_percent,
+        ge=100,
+        le=MAX_LATENCY_PERCENT,
+        description=f"an integer from 100 (as it is) to {MAX_LATENCY_PERCENT}",
     )
 
     def parameters(self) -> CriticalParameters:
@@ -190,7 +190,7 @@ class CriticalSection(Section):
             self.burst_us * 1000,
             self.deadband_percent,
             self.guess,
-            self.yield_latency_us * 1000,
+            self.yield_latency_percent,
         )
 
 

@@ -87,7 +87,7 @@ class Oracle:
             seen = _look(workload, period, past, self.weights.decay_percent, draft)
             if seen:
                 self._weigh(workload, seen, period, past, draft)
-        delays = delay(period, draft.low, known.latencies, self.weights.yield_latency_ns)
+        delays = delay(period, draft.low, known.latencies, self.weights.yield_latency_percent)
         after = OracleState(
             tuple(draft.neutral.items()),
             tuple(draft.demand_ns.items()),

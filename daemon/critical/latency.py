@@ -2,7 +2,8 @@
 
 A weight alone lets a critical vCPU that wakes up wait for the end of the slice that background has begun: up
 to 2.8 ms and a tick on eight cores or more. EEVDF takes the core at wake-up from whoever has the longer slice
-(do_preempt_short() in kernel/sched/fair.c), so those who yield get one that is longer than the default. On
+(do_preempt_short() in kernel/sched/fair.c), so those who yield get one that is a little longer than it was.
+Much longer ones do no more, and harm who wakes up after it had its share: it waits for the whole slice. On
 the patched CFS the same knob keeps them from preempting when they wake up, which hardly matters.
 
 Those who are waited for keep their own. A shorter one gained nothing more, and beside longer ones of the
@@ -28,6 +29,11 @@ BEGINS, ENDS = FULL // 4, FULL // 2
 """Below the one a vCPU begins to yield, from the other on it ceases to, so that a score between them does not
 write every period."""
 
+AS_IT_IS = 100
+
+LONGEST_NS = 100_000_000
+"""The longest slice that the kernel takes (__setparam_fair() in kernel/sched/syscalls.c)."""
+
 
 class Delays(NamedTuple):
     """What those who yield had before, the latencies that are wanted, and why."""
@@ -37,20 +43,20 @@ class Delays(NamedTuple):
     reasons: list[Reason]
 
 
-def delay(period: Period, scores: Mapping[VcpuId, int], before: Latencies, latency_ns: int) -> Delays:
-    """The latency for those who yield, judged by these scores of all who have less than ENDS, and what the
-    others had. Without a latency (0) nobody yields."""
+def delay(period: Period, scores: Mapping[VcpuId, int], before: Latencies, percent: int) -> Delays:
+    """So much of what they had for those who yield, judged by these scores of all who have less than ENDS, and
+    what the others had. With 100 % nobody yields."""
     held, knobs_of = dict(before), period.knobs
     delays = Delays((), {}, [])
     after: list[tuple[VcpuId, int]] = []
     for vcpu, score in scores.items():
         knobs = knobs_of.get(vcpu)
         present_ns = knobs.rescheduling_latency_ns if knobs else None
-        if present_ns is None or not latency_ns or score >= (ENDS if vcpu in held else BEGINS):
+        if present_ns is None or percent <= AS_IT_IS or score >= (ENDS if vcpu in held else BEGINS):
             continue
         neutral_ns = held.pop(vcpu, present_ns)
         after.append((vcpu, neutral_ns))
-        wanted_ns = max(latency_ns, neutral_ns)
+        wanted_ns = min(neutral_ns * percent // AS_IT_IS, max(neutral_ns, LONGEST_NS))
         _want(vcpu, present_ns, wanted_ns, LATER, (("score", score), ("latency_ns", present_ns)), delays)
     for vcpu, neutral_ns in held.items():
         knobs = knobs_of.get(vcpu)

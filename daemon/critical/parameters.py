@@ -20,8 +20,8 @@ another workload's background, 20 : 1 about 7 : 1 (docs/measurements.md, "Group 
 MAX_WEIGHT_RATIO = 32
 """Weights lie within [1/8, 8] × neutral, the bounds that plan.py keeps; half of that range."""
 
-MAX_LATENCY_NS = 100_000_000
-"""The longest slice that the kernel takes (__setparam_fair() in kernel/sched/syscalls.c)."""
+MAX_LATENCY_PERCENT = 1000
+"""Ten times a default slice is what the kernel takes at most; more is a slip of the pen."""
 
 DECAY_PERCENT = 85
 """What is left of a count after a period: a memory of 6.7 periods, half a second. Shorter memories (60)
@@ -36,11 +36,9 @@ DEADBAND_PERCENT = 20
 ratio that is a fifth off costs little; what is off is charged (weights.py), so that it does not add up."""
 
 
-YIELD_LATENCY_NS = 6_000_000
-"""The slice of those who yield: twice the kernel's default on eight cores or more (2.8 ms;
-sysctl_sched_base_slice and get_update_sysctl_factor() in kernel/sched/fair.c), because any that is longer
-lets a woken thread take the core. 12 ms did no
-more (docs/decisions/0031-yielding.md)."""
+YIELD_LATENCY_PERCENT = 125
+"""Of what they had, for those who yield: any longer slice lets a woken thread take the core, and the longer
+it is, the longer waits who may not take it (docs/decisions/0031-yielding.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,8 @@ class CriticalParameters:
     """Settings of the policy `critical`.
 
     `guess`: judge vCPUs by their bursts alone where the host does not count who woke whom. Wrong, and
-    harmful, where the critical vCPUs have the longer bursts. `yield_latency_ns`: the rescheduling latency of
-    those who yield; 0: as it is."""
+    harmful, where the critical vCPUs have the longer bursts. `yield_latency_percent`: the rescheduling
+    latency of those who yield, of what they had; 100: as it is."""
 
     weight_ratio: int = WEIGHT_RATIO
     nested_weight_ratio: int = NESTED_WEIGHT_RATIO
@@ -57,7 +55,7 @@ class CriticalParameters:
     burst_ns: int = BURST_NS
     deadband_percent: int = DEADBAND_PERCENT
     guess: bool = False
-    yield_latency_ns: int = YIELD_LATENCY_NS
+    yield_latency_percent: int = YIELD_LATENCY_PERCENT
 
     def __post_init__(self) -> None:
         for name in ("weight_ratio", "nested_weight_ratio"):
@@ -70,9 +68,11 @@ class CriticalParameters:
             raise ValueError(f"critical: burst_ns is {self.burst_ns}: give 1 or more")
         if not 0 <= self.deadband_percent <= 25:
             raise ValueError(f"critical: deadband_percent is {self.deadband_percent}: give 0 to 25")
-        latency_ns = self.yield_latency_ns
-        if not 0 <= latency_ns <= MAX_LATENCY_NS:
-            raise ValueError(f"critical: yield_latency_ns is {latency_ns}: give 0 to {MAX_LATENCY_NS}")
+        percent = self.yield_latency_percent
+        if not 100 <= percent <= MAX_LATENCY_PERCENT:
+            raise ValueError(
+                f"critical: yield_latency_percent is {percent}: give 100 to {MAX_LATENCY_PERCENT}"
+            )
 
     def ratio_for(self, workload: Workload) -> int:
         """The range of weights in this workload."""

@@ -86,7 +86,7 @@ class Critical:
                     draft.blind.append(workload.name)
             if any(balance):
                 draft.balances.append((workload.name, balance))
-        delays = delay(period, draft.low, known.latencies, rules.yield_latency_ns)
+        delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
         wishes = merged(draft.knobs, delays.wanted_ns)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from dasec.critical import Critical, CriticalParameters, CriticalState
+from dasec.critical.latency import LONGEST_NS
 from dasec.critical.memory import Level, Memory
 from dasec.critical.scores import FULL, judge
 from dasec.critical.weights import PAY_DIVISOR, Claims, divide
@@ -30,7 +31,7 @@ POLICIES = st.builds(
         decay_percent=st.sampled_from([50, 85, 95]),
         deadband_percent=st.sampled_from([0, 4, 20, 25]),
         guess=st.booleans(),
-        yield_latency_ns=st.sampled_from([0, 6_000_000, 12_000_000]),
+        yield_latency_percent=st.sampled_from([100, 125, 1000]),
     ),
 )
 
@@ -103,7 +104,7 @@ def test_weights_stay_between_an_eighth_and_eight_times_neutral(
 def test_nobody_may_start_sooner_than_it_was_found_and_only_who_yields_later(
     policy: Critical, history: list[Period]
 ) -> None:
-    later_ns = policy.parameters.yield_latency_ns
+    percent = policy.parameters.yield_latency_percent
     found: dict[VcpuId, int | None] = {}
     for made, state in lived(policy, history):
         found = {vcpu: found.get(vcpu, knobs.rescheduling_latency_ns) for vcpu, knobs in made.knobs.items()}
@@ -113,7 +114,10 @@ def test_nobody_may_start_sooner_than_it_was_found_and_only_who_yields_later(
         for vcpu, knobs in after(made, plan(made, decision)).knobs.items():
             was_ns, now_ns = found[vcpu], knobs.rescheduling_latency_ns
             assert yielding.get(vcpu, was_ns) == was_ns
-            assert now_ns == (max(was_ns, later_ns) if was_ns and vcpu in yielding else was_ns)
+            if was_ns and vcpu in yielding:
+                assert now_ns == min(was_ns * percent // 100, max(was_ns, LONGEST_NS))
+            else:
+                assert now_ns == was_ns
 
 
 @settings(max_examples=40)

@@ -381,7 +381,7 @@ def test_small_differences_are_not_written() -> None:
         ({"decay_percent": 100}, "critical: decay_percent is 100: give 10 to 99"),
         ({"burst_ns": 0}, "critical: burst_ns is 0: give 1 or more"),
         ({"deadband_percent": 26}, "critical: deadband_percent is 26: give 0 to 25"),
-        ({"yield_latency_ns": -1}, "critical: yield_latency_ns is -1: give 0 to 100000000"),
+        ({"yield_latency_percent": 99}, "critical: yield_latency_percent is 99: give 100 to 1000"),
     ],
 )
 def test_parameters_out_of_range_are_refused(wrong: dict[str, int], message: str) -> None:

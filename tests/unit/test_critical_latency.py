@@ -11,7 +11,7 @@ from dasec.model import Period
 from ..builders import Group, Row, period, vcpu_id
 from .test_critical import BUSY, FAN_OUT, Run, background, short
 
-LATER = [4, 4, 4, 4, 6]
+LATER = [4, 4, 4, 4, 5]
 AS_FOUND = [4, 4, 4, 4, 4]
 
 
@@ -27,10 +27,10 @@ def test_background_may_start_later_once_it_is_judged() -> None:
     assert latencies_ms(run) == LATER
 
 
-def test_one_that_was_longer_already_stays() -> None:
+def test_one_that_is_as_long_as_the_kernel_takes_stays() -> None:
     run = Run()
-    run.live([*FAN_OUT, background(latency_us=12000)], periods=BUSY)
-    assert latencies_ms(run) == [4, 4, 4, 4, 12]
+    run.live([*FAN_OUT, background(latency_us=100_000)], periods=BUSY)
+    assert latencies_ms(run) == [4, 4, 4, 4, 100]
 
 
 def test_who_is_waited_for_later_on_has_what_it_had() -> None:
@@ -56,7 +56,7 @@ def test_where_there_is_no_critical_path_any_more_all_have_what_they_had() -> No
 
 
 def test_it_can_be_switched_off() -> None:
-    run = Run(CriticalParameters(yield_latency_ns=0))
+    run = Run(CriticalParameters(yield_latency_percent=100))
     run.live([*FAN_OUT, background()], periods=BUSY)
     assert latencies_ms(run) == AS_FOUND
     assert run.weight(0) > run.weight(4)
@@ -86,9 +86,9 @@ def test_a_score_between_a_quarter_and_a_half_changes_nothing() -> None:
     def wanted_ms(score: int, now_us: int) -> float | None:
         made: Period = period(Group("a", [Row(latency_us=now_us)]))
         vcpu = vcpu_id(0, 0)
-        yielding = ((vcpu, 4_000_000),) if now_us == 6000 else ()
-        found = delay(made, {vcpu: score}, yielding, 6_000_000).wanted_ns.get(vcpu)
+        yielding = ((vcpu, 4_000_000),) if now_us == 5000 else ()
+        found = delay(made, {vcpu: score}, yielding, 125).wanted_ns.get(vcpu)
         return None if found is None else found / 1e6
 
-    assert [wanted_ms(score, 4000) for score in (249, 250, 499)] == [6, None, None]
-    assert [wanted_ms(score, 6000) for score in (249, 499, 500)] == [None, None, 4]
+    assert [wanted_ms(score, 4000) for score in (249, 250, 499)] == [5, None, None]
+    assert [wanted_ms(score, 5000) for score in (249, 499, 500)] == [None, None, 4]

@@ -74,7 +74,7 @@ def test_those_who_are_not_critical_may_start_later() -> None:
     decision = policy.decide(HALF_CRITICAL, policy.initial_state())
     made = applied(HALF_CRITICAL, decision)
     latencies_ns = [made.knobs[vcpu_id(0, row)].rescheduling_latency_ns for row in (0, 1)]
-    assert latencies_ns == [4_000_000, policy.weights.yield_latency_ns]
+    assert latencies_ns == [4_000_000, 5_000_000]
 
 
 def test_what_is_right_already_is_not_written_again() -> None:

@@ -34,14 +34,6 @@ PYTEST = (
 
 
 @dataclass(frozen=True, slots=True)
-class PatchedKernel:
-    """Our kernel, built."""
-
-    def __call__(self) -> Path:
-        return patched_image()
-
-
-@dataclass(frozen=True, slots=True)
 class GuestImage:
     """An image of vm-images, built."""
 

@@ -60,7 +60,7 @@ def test_every_key_can_be_given() -> None:
             burst_us = 3000
             deadband_percent = 10
             guess = true
-            yield_latency_us = 8000
+            yield_latency_percent = 150
             [guard]
             enabled = true
             harm_percent = 20
@@ -85,7 +85,7 @@ def test_every_key_can_be_given() -> None:
     assert parameters.tsa.tick_ns == 1_000_000
     assert parameters.rla.start_ns == 2_000_000
     assert parameters.rcr.across_nodes
-    assert parameters.critical == CriticalParameters(5, 9, 80, 3_000_000, 10, True, 8_000_000)
+    assert parameters.critical == CriticalParameters(5, 9, 80, 3_000_000, 10, True, 150)
     assert parameters.guard == GuardParameters(20, 250, 200)
     assert [workload.name for workload in config.workload] == ["a", "b"]
 
