@@ -44,8 +44,8 @@ class Delays(NamedTuple):
 
 
 def delay(period: Period, scores: Mapping[VcpuId, int], before: Latencies, percent: int) -> Delays:
-    """So much of what they had for those who yield, judged by these scores of all who have less than ENDS, and
-    what the others had. With 100 % nobody yields."""
+    """So much of what they had for those who yield, and what they had for the others; with 100 % nobody does.
+    `scores`: of all who have less than ENDS."""
     held, knobs_of = dict(before), period.knobs
     delays = Delays((), {}, [])
     after: list[tuple[VcpuId, int]] = []
