@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,6 +82,7 @@ class Critical:
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 balance = _weigh(workload, seen, verdict, balance, crowds, rules, draft)
+                draft.low.update(_low(seen, verdict))
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if any(balance):
@@ -151,11 +152,6 @@ def _weigh(
         row for row, memory in enumerate(memories) if memory.periods >= SEASONED and memory.vcpu in weights
     ]
     ids = [memories[row].vcpu for row in rows]
-    draft.low.update(
-        (memory.vcpu, score)
-        for memory, score in zip(memories, verdict.scores, strict=True)
-        if score < ENDS and memory.periods >= SEASONED
-    )
     claims = Claims(
         [neutral_of[vcpu] for vcpu in ids],
         [memories[row].busy_ns for row in rows],
@@ -185,6 +181,13 @@ def _weigh(
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
         _want(off, memories, verdict, rules, draft)
     return Balance(owed, part)
+
+
+def _low(seen: _Seen, verdict: Scores) -> Iterable[tuple[VcpuId, int]]:
+    """The judged vCPUs that score less than ENDS."""
+    for memory, score in zip(seen.memories, verdict.scores, strict=True):
+        if score < ENDS and memory.periods >= SEASONED:
+            yield memory.vcpu, score
 
 
 def _want(

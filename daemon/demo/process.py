@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,9 +49,9 @@ def wait_until(condition: Callable[[], bool], what: str, patience_s: float) -> N
         time.sleep(POLL_S)
 
 
-def ensure_alive(process: subprocess.Popen[bytes], name: str, log: Path) -> None:
-    """Refusal with its last words if a process ended early."""
-    if process.poll() is not None:
+def ensure_alive(process: subprocess.Popen[bytes], name: str, log: Path, end_ns: int = sys.maxsize) -> None:
+    """Refusal with its last words if a process ended early: with an error, or before `end_ns` (monotonic)."""
+    if process.poll() is not None and (process.returncode or time.monotonic_ns() < end_ns):
         raise failure(f"{name}: ended early, exit status {process.returncode}: {last_line(log)}")
 
 

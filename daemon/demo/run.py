@@ -211,21 +211,23 @@ def _mark(watched: _Watched) -> _Mark:
 
 def _watch(watched: _Watched, start_ns: int, tick: Callable[[], None]) -> RunResult:
     """From the start of the load to its end."""
+    timing = watched.bench.plan.timing
+    begin_ns = start_ns + int(timing.warmup_s * 1e9)
+    end_ns = begin_ns + int(timing.seconds * 1e9)
 
     def look_after() -> None:
         tick()
         for one in watched.tenants:
-            one.ensure_alive()
+            one.ensure_alive(end_ns)
         if watched.controller:
             watched.controller.ensure_alive()
 
     sleep_until(start_ns, look_after)
     if watched.controller:  # a policy that begins within the warm-up has not settled after it
         watched.controller.ensure_begun()
-    begin_ns = start_ns + int(watched.bench.plan.timing.warmup_s * 1e9)
     sleep_until(begin_ns, look_after)
     begin = _mark(watched)
-    sleep_until(begin_ns + int((watched.bench.plan.timing.seconds - EARLY_S) * 1e9), look_after)
+    sleep_until(end_ns - int(EARLY_S * 1e9), look_after)
     end = _mark(watched)
     report = watched.controller.report() if watched.controller else Report()
     end_within([tool for one in watched.tenants for tool in one.tools], DRAIN_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,18 +103,19 @@ class Running:
             background_cores=other.background_cores,
         )
 
-    def ensure_alive(self) -> None:
-        """Refusal with its last words if the workload or its load ended early; StartMissed if the time that
-        was set for the start was over before it was ready."""
+    def ensure_alive(self, end_ns: int = sys.maxsize) -> None:
+        """Refusal with its last words if the workload or its load ended early: with an error, or before
+        `end_ns`; whoever looks may be late, too. StartMissed if the time that was set for the start was over
+        before it was ready."""
         try:
-            ensure_alive(self.server, self.tenant.name, self.server_log)
-            ensure_alive(self.tool, f"{self.tenant.name}: load tool", self.files / "tool.log")
+            ensure_alive(self.server, self.tenant.name, self.server_log, end_ns)
+            ensure_alive(self.tool, f"{self.tenant.name}: load tool", self.files / "tool.log", end_ns)
         except Refusal as refusal:
             if START_OPTION in self.last_words():
                 raise StartMissed from refusal
             raise
         if self.beside:
-            self.beside.ensure_alive()
+            self.beside.ensure_alive(end_ns)
 
     @property
     def pids(self) -> tuple[int, ...]:

@@ -14,13 +14,13 @@ def growth_table(causes: Mapping[str, Mapping[float, Values]]) -> str:
     """Of each load mean and p99 in ms by ratio, and in brackets the same once more over the first time."""
     ratios = sorted({ratio for at in causes.values() for ratio in at})
     rows = [[_named(cause), *(_latencies(at.get(ratio)) for ratio in ratios)] for cause, at in causes.items()]
-    return _table(["mean, p99 ms", *(f"ratio {ratio:g}" for ratio in ratios)], rows)
+    return _table(["mean, p99 ms", *(f"ratio {ratio:.3g}" for ratio in ratios)], rows)
 
 
 def policy_table(found: Mapping[float, Mapping[str, Values]], arms: Sequence[str]) -> str:
     """Of each arm mean and p99 over the plain kernel by ratio: the geometric mean, and each repetition."""
     rows = [[arm, *(_over_none(found[ratio].get(arm)) for ratio in found)] for arm in arms]
-    return _table(["mean, p99 over none", *(f"ratio {ratio:g}" for ratio in found)], rows)
+    return _table(["mean, p99 over none", *(f"ratio {ratio:.3g}" for ratio in found)], rows)
 
 
 def _named(cause: str) -> str:

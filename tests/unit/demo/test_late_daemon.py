@@ -23,7 +23,9 @@ def never() -> None:
 
 
 def test_the_daemon_has_to_be_there_before_the_warm_up_not_after_it() -> None:
-    bench = cast(Bench, SimpleNamespace(plan=SimpleNamespace(timing=SimpleNamespace(warmup_s=3600.0))))
+    bench = cast(
+        Bench, SimpleNamespace(plan=SimpleNamespace(timing=SimpleNamespace(warmup_s=3600.0, seconds=1.0)))
+    )
     controller = cast(Controller, SimpleNamespace(ensure_begun=late, ensure_alive=never))
     watched = run._Watched(bench, "critical", 0, (), controller)
     with pytest.raises(StartMissed):

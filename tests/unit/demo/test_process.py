@@ -93,6 +93,14 @@ def test_an_early_end_is_one_line_with_the_last_words(tmp_path: Path) -> None:
         process.ensure_alive(ended, "memcached-0", tmp_path / "log")
 
 
+def test_who_looks_too_late_does_not_take_a_regular_end_for_an_early_one(tmp_path: Path) -> None:
+    done = subprocess.Popen(["/bin/true"])
+    done.wait()
+    process.ensure_alive(done, "memcached-0", tmp_path / "log", time.monotonic_ns())
+    with pytest.raises(Refusal, match="memcached-0: ended early, exit status 0: no message"):
+        process.ensure_alive(done, "memcached-0", tmp_path / "log", time.monotonic_ns() + 10**9)
+
+
 def test_waiting_ends_with_one_line() -> None:
     process.wait_until(lambda: True, "immediate", 0)
     with pytest.raises(Refusal, match=r"never: not within 0\.01 s"):
