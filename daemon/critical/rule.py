@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
-from .latency import ENDS, delay, merged
+from .latency import delay, low, merged
 from .memory import SEASONED, Ageing, Level, Memory, remember
 from .parameters import CriticalParameters
 from .scores import FULL, Scores, judge, short
@@ -52,7 +52,7 @@ class _Draft:
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
     low: dict[VcpuId, int] = field(default_factory=dict)
-    """The scores of judged vCPUs below ENDS (latency.py)."""
+    """The scores of those who may have to yield (latency.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Critical:
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 balance = _weigh(workload, seen, verdict, balance, crowds, rules, draft)
-                draft.low.update(_low(seen, verdict))
+                draft.low |= low(seen.memories, verdict.scores)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
             if any(balance):
@@ -181,13 +181,6 @@ def _weigh(
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
         _want(off, memories, verdict, rules, draft)
     return Balance(owed, part)
-
-
-def _low(seen: _Seen, verdict: Scores) -> Iterable[tuple[VcpuId, int]]:
-    """The judged vCPUs that score less than ENDS."""
-    for memory, score in zip(seen.memories, verdict.scores, strict=True):
-        if score < ENDS and memory.periods >= SEASONED:
-            yield memory.vcpu, score
 
 
 def _want(

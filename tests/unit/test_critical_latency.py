@@ -55,6 +55,19 @@ def test_where_there_is_no_critical_path_any_more_all_have_what_they_had() -> No
     assert latencies_ms(run) == AS_FOUND
 
 
+def test_nobody_yields_to_bursts_that_are_shorter_than_it_takes_to_switch() -> None:
+    run = Run()
+    hurried = [
+        short(0.4, (1, 8), (2, 8), (3, 8), timer=8),
+        short(0.5, (0, 8)),
+        short(0.5, (0, 8)),
+        short(0.5, (0, 8)),
+    ]
+    run.live([*hurried, background()], periods=BUSY)
+    assert latencies_ms(run) == AS_FOUND
+    assert run.weight(0) > run.weight(4)
+
+
 def test_it_can_be_switched_off() -> None:
     run = Run(CriticalParameters(yield_latency_percent=100))
     run.live([*FAN_OUT, background()], periods=BUSY)
