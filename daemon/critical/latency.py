@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import Knob, Knobs, Period, Reason, VcpuId
+from ..model import NO_KNOBS, Knob, Knobs, Period, Reason, VcpuId
 from .memory import COUNT, SEASONED, Memory
 from .scores import FULL
 
@@ -99,6 +99,5 @@ def merged(knobs: Mapping[VcpuId, Knobs], latencies_ns: Mapping[VcpuId, int]) ->
     """These wishes and those latencies."""
     both = dict(knobs)
     for vcpu, latency_ns in latencies_ns.items():
-        weight = both[vcpu].weight if vcpu in both else None
-        both[vcpu] = Knobs(weight, latency_ns, None)
+        both[vcpu] = both.get(vcpu, NO_KNOBS)._replace(rescheduling_latency_ns=latency_ns)
     return both

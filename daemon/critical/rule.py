@@ -57,8 +57,8 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class Critical:
-    """Weight follows the critical path inside each workload; between workloads nobody has
-    more or less time. Who yields may start later."""
+    """Weight follows the critical path inside each workload; between workloads nobody has more or
+    less time. Who yields may start later."""
 
     parameters: CriticalParameters = field(default_factory=CriticalParameters)
     name: str = "critical"
