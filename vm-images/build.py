@@ -42,8 +42,11 @@ TOOLS = {
 STATIC = ("LDFLAGS=-static -s -Wl,--build-id=none", "CFLAGS=-O2")
 """The load tool brings its C library along: who builds it may have a newer one than the guest."""
 
-ACCOUNTS = {"etc/passwd": "root:x:0:0:root:/tmp:/bin/sh\n", "etc/group": "root:x:0:\n"}
-"""memcached looks its user up."""
+ACCOUNTS = {
+    "etc/passwd": "root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+}
+"""memcached looks up the user that it is to be."""
 
 FAILED, USAGE, HOST = 1, 2, 3
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from ..suite.oracle import ORACLE
 from .driver import Driver, Order
+from .guest import IMAGE, IN_GUEST
 from .schema import Experiment, MixTable, WorkloadTable
 
-PLAIN = "cgroup"
-"""The usual place: processes as they are."""
+PLAIN, CONTAINER, GUEST = "cgroup", "container", "guest"
+"""Places; the first is the usual one, processes as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,18 @@ def cells_of(
         if lacking:
             gaps += [Gap(f"{mix.name}: {driver}", missing[driver]) for driver in lacking]
             continue
+        able = [place for place in places if place != GUEST or not _not_in_guests(mix)]
+        if able != places:
+            names = ", ".join(_not_in_guests(mix))
+            gaps.append(Gap(f"{mix.name} in place {GUEST}", f"{names}: not in the guest image ({IMAGE})"))
         for ratio in experiment.ratios:
             counts = _counts(mix, ratio * cores, drivers)
             if counts is None:
                 gaps.append(Gap(f"{mix.name} at ratio {ratio:g}", f"no room on {cores} cores"))
                 continue
-            for factor, layout, place in product(experiment.rate_factors, experiment.layouts, places):
-                cell = Cell(mix.name, 0.0, factor, layout, place, _instances(mix, counts, factor, drivers))
+            for factor, layout, place in product(experiment.rate_factors, experiment.layouts, able):
+                instances = _instances(mix, counts, factor, drivers, place)
+                cell = Cell(mix.name, 0.0, factor, layout, place, instances)
                 cell = replace(cell, ratio=sum(one.vcpus for one in cell.instances) / cores)
                 possible.setdefault(cell.name, cell)
     return Cells(tuple(possible.values()), tuple(gaps))
@@ -129,20 +135,26 @@ def _counts(mix: MixTable, vcpus: float, drivers: Mapping[str, Driver]) -> tuple
     return tuple(one.count or number for one in mix.workload) if number > 0 else None
 
 
+def _not_in_guests(mix: MixTable) -> tuple[str, ...]:
+    """Its drivers that guests cannot run."""
+    return tuple(dict.fromkeys(one.driver for one in mix.workload if one.driver not in IN_GUEST))
+
+
 def _vcpus(workload: WorkloadTable, drivers: Mapping[str, Driver]) -> int:
     return drivers[workload.driver].vcpus(workload.order(workload.called))
 
 
 def _instances(
-    mix: MixTable, counts: tuple[int, ...], factor: float, drivers: Mapping[str, Driver]
+    mix: MixTable, counts: tuple[int, ...], factor: float, drivers: Mapping[str, Driver], place: str
 ) -> tuple[Instance, ...]:
+    """From outside nobody sees which thread a guest's vCPU runs, so nobody knows who is critical."""
     return tuple(
         Instance(
             f"{one.called}-{index}",
             one,
             factor,
             _vcpus(one, drivers),
-            drivers[one.driver].critical(one.order(one.called)),
+            () if place == GUEST else drivers[one.driver].critical(one.order(one.called)),
         )
         for one, count in zip(mix.workload, counts, strict=True)
         for index in range(count)

@@ -52,9 +52,15 @@ class Child:
 
     @classmethod
     def start(
-        cls, name: str, place: Place, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD
+        cls,
+        name: str,
+        place: Place,
+        command: Sequence[str],
+        log: Path,
+        role: Role = Role.WORKLOAD,
+        serves: Sequence[int] = (),
     ) -> Child:
-        return cls(name, place, place.start(command, log, role), log)
+        return cls(name, place, place.start(command, log, role, serves), log)
 
     def pids(self) -> tuple[int, ...]:
         return self.place.pids(self.process)

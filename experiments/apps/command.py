@@ -18,9 +18,10 @@ from dasec.demo.workspace import prepared
 from dasec.exits import ExitStatus, Refusal
 
 from .catalogue import DRIVERS
+from .cells import CONTAINER, GUEST
 from .driver import Place
 from .gluoncv import environment_folder, make_environment
-from .places import PLACES, Anywhere, InContainer, InGroup
+from .places import PLACES, Anywhere, InContainer, InGroup, InGuest
 from .run_command import compare, report, run
 from .selftest import test
 
@@ -28,6 +29,9 @@ HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
 TOP_NAME = "dasec-apps"
 DIRECTORY = Path("/run/dasec-apps")
 """Where it is noted what of the host has to be put back."""
+
+GUEST_VCPUS = 2
+"""Of a guest that is tried, as many threads as most trials have."""
 
 
 @click.group(context_settings=HELP)
@@ -89,10 +93,12 @@ def _made(name: str, folder: Path) -> Iterator[Place]:
     (folder / "orders").mkdir()
     with prepared(tree, DIRECTORY):
         tree.make((Group(""), Group("workload"), Group("client")))
-        if name == "cgroup":
-            yield InGroup(tree, "workload", "client")
-        else:
+        if name == CONTAINER:
             yield InContainer(tree, "workload", "client", folder / "bundles", (folder / "orders",))
+        elif name == GUEST:
+            yield InGuest(tree, "workload", "client", GUEST_VCPUS)
+        else:
+            yield InGroup(tree, "workload", "client")
 
 
 @command.command(context_settings=HELP)

@@ -94,19 +94,26 @@ class Outcome:
 
 
 class Place(Protocol):
-    """Where processes live: a cgroup, a container. `experiments.apps.places` has them."""
+    """Where processes live: a cgroup, a container, a virtual machine. `experiments.apps.places` has them."""
 
     @property
     def name(self) -> str:
         """As in `PLACES`."""
 
-    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
+    @property
+    def listens_at(self) -> str:
+        """The address that a service has to take connections at; clients reach it at 127.0.0.1."""
+
+    def start(
+        self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
         """Starts a command in its group: it is there before its first instruction. Standard input is a pipe,
-        output goes to `log`. A client is never in the workload's group or container."""
+        output goes to `log`. A client is never in the workload's group, container or guest. `serves` are the
+        TCP ports that the workload takes connections at."""
 
     def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
         """The living processes of what was started, as this host numbers them, without what only holds a
-        container."""
+        container; of a virtual machine QEMU."""
 
 
 class Running(Protocol):

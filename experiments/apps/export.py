@@ -77,7 +77,7 @@ def _comparisons(rows: Sequence[Row]) -> Iterator[dict[str, object]]:
                     "part": row.part,
                     "arm": arm,
                     "metric": metric,
-                    "ratio": effect.ratio,
+                    "over_none": effect.ratio,
                     "low": effect.low,
                     "high": effect.high,
                     "worst_control": row.summary.spread.get(metric, ""),
@@ -94,6 +94,7 @@ def _place(row: Row) -> dict[str, object]:
         "ratio": cell.ratio,
         "rate_factor": cell.rate_factor,
         "layout": cell.layout,
+        "place": cell.place,
     }
 
 

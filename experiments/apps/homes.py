@@ -24,16 +24,16 @@ from dasec.demo.process import named_threads
 from dasec.demo.scenario import Memcached, Scenario
 from dasec.demo.tree import Tree
 
-from .cells import Cell, Instance
+from .cells import CONTAINER, GUEST, Cell, Instance
 from .driver import Place
-from .places import InContainer, InGroup
+from .guest import VCPUS
+from .places import InContainer, InGroup, InGuest
 
 Thread = tuple[int, int, str]
 """Process id, thread id, name."""
 
-CONTAINER = "container"
 CONTAINERS = "containers"
-"""The place's name, and the folder of the containers' files."""
+"""The folder of the containers' files."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,8 @@ class Home:
     tree: Tree
     layout: Layout
     instance: Instance
-    contained: bool
+    where: str
+    """The place's name."""
     vcpus: list[Thread] = field(default_factory=list)
     others: set[int] = field(default_factory=set)
 
@@ -63,15 +64,17 @@ class Home:
         return self.vcpus
 
     def place(self, files: Path, writable: Path) -> Place:
-        """Where its processes start: the demo's groups, in a container if the cell says so."""
+        """Where its processes start: the demo's groups, in a container or a guest if the cell says so."""
         home = home_of(self.tenant, self.layout)
-        if self.contained:
+        if self.where == CONTAINER:
             return InContainer(self.tree, home, CLIENT, files / CONTAINERS / self.instance.name, (writable,))
+        if self.where == GUEST:
+            return InGuest(self.tree, home, CLIENT, self.instance.vcpus)
         return InGroup(self.tree, home, CLIENT)
 
     def settle(self, pids: Iterable[int]) -> None:
         """Every vCPU thread that is new into a group of its own, all others into the emulator's."""
-        patterns = self.instance.workload.vcpus or ("*",)
+        patterns = VCPUS if self.where == GUEST else self.instance.workload.vcpus or ("*",)
         known = self.others | {tid for _, tid, _ in self.vcpus}
         for one in threads_of(pids):
             _, tid, name = one
@@ -98,8 +101,8 @@ class Home:
 
 def make_homes(tree: Tree, cell: Cell, cores: int) -> tuple[Home, ...]:
     """The groups of all instances, made."""
-    layout, contained = Layout(cell.layout), cell.place == CONTAINER
-    homes = tuple(Home(tree, layout, instance, contained) for instance in cell.instances)
+    layout = Layout(cell.layout)
+    homes = tuple(Home(tree, layout, instance, cell.place) for instance in cell.instances)
     tree.make(groups_for(Scenario(cores, tuple(home.tenant for home in homes)), layout))
     return homes
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import socket
 from dataclasses import dataclass
 
 from dasec.demo.process import free_port
@@ -12,6 +14,7 @@ from .child import Child
 from .driver import Kind, Order, Place, Role
 from .loadtool import Measured, missing_tool, requests, tool_command
 from .options import absent, options_of, refusal, whole
+from .places import LOOPBACK
 
 OPTIONS = {
     "address": "",
@@ -25,6 +28,9 @@ OPTIONS = {
 """As the demo has it (dasec.demo.scenario); `address` HOST:PORT names a server that is not ours."""
 
 SERVER = ("address", "memory-mb")
+
+ANSWER_S = 1.0
+"""For memcached to say its version, on a busy host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Memcached:
         asked |= {"host": host, "port": str(port), **requests(order)}
         try:
             if server:
-                server.await_listening(port)
+                server.wait_until(lambda: answers(port), f"answers at port {port}")
             command = tool_command(order, "memcached", asked)
             tool = Child.start(order.name, place, command, order.folder / "log", Role.CLIENT)
         except BaseException:
@@ -68,7 +74,7 @@ class Memcached:
 
 def _address(order: Order, address: str) -> tuple[str, int]:
     if not address:
-        return "127.0.0.1", free_port()
+        return LOOPBACK, free_port()
     host, colon, port = address.rpartition(":")
     if not colon or not host:
         raise refusal(order, "address", f"must be HOST:PORT, got '{address}'")
@@ -77,6 +83,14 @@ def _address(order: Order, address: str) -> tuple[str, int]:
 
 def _server(order: Order, place: Place, port: int, memory_mb: int) -> Child:
     program = shutil.which("memcached") or "memcached"
-    command = [program, "-u", "nobody", "-l", "127.0.0.1", "-p", str(port), "-U", "0"]
+    command = [program, "-u", "nobody", "-l", place.listens_at, "-p", str(port), "-U", "0"]
     command += ["-t", str(order.threads), "-m", str(memory_mb)]
-    return Child.start(order.name, place, command, order.folder / "server.log")
+    return Child.start(order.name, place, command, order.folder / "server.log", serves=(port,))
+
+
+def answers(port: int) -> bool:
+    """Is memcached there? QEMU takes connections for a guest that does not take them yet."""
+    with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), ANSWER_S) as line:
+        line.sendall(b"version\r\n")
+        return line.recv(16).startswith(b"VERSION")
+    return False

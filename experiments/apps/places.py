@@ -1,4 +1,4 @@
-"""Where the processes of a workload live: as they are, in a cgroup, in a container in a cgroup."""
+"""Where the processes of a workload live: as they are, in a cgroup, in a container or a guest there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from dasec.demo.process import ENTER
 from dasec.demo.tree import Tree
@@ -16,6 +17,11 @@ from dasec.linux.errors import HierarchyMissing
 
 from .bundle import missing_runtime, run_command, write_bundle
 from .driver import Role
+from .guest import image, missing_qemu, qemu_command
+
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = "0.0.0.0"
+"""The guest has one network, on which there is nobody but this host's side of QEMU."""
 
 
 def descendants(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
@@ -43,12 +49,16 @@ def _entered(tree: Tree, group: str, command: Sequence[str]) -> tuple[str, ...]:
 class Anywhere:
     """The group that we are in ourselves."""
 
+    listens_at: ClassVar[str] = LOOPBACK
+
     @property
     def name(self) -> str:
         """As in `PLACES`."""
         return "here"
 
-    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
         return _spawn(command, log)
 
     def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
@@ -59,6 +69,7 @@ class Anywhere:
 class InGroup:
     """A cgroup of a tree whose groups exist, v1 or v2; clients in another one."""
 
+    listens_at: ClassVar[str] = LOOPBACK
     tree: Tree
     workload: str
     client: str
@@ -68,7 +79,9 @@ class InGroup:
         """As in `PLACES`."""
         return "cgroup"
 
-    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
         group = self.client if role is Role.CLIENT else self.workload
         return _spawn(_entered(self.tree, group, command), log)
 
@@ -81,6 +94,7 @@ class InContainer:
     """A container of crun in such a cgroup: namespaces of its own for processes, mounts, IPC and names, the
     host's root read-only, and the host's network, so that clients outside reach it without a bridge."""
 
+    listens_at: ClassVar[str] = LOOPBACK
     tree: Tree
     workload: str
     client: str
@@ -94,7 +108,9 @@ class InContainer:
         """As in `PLACES`."""
         return "container"
 
-    def start(self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
         if role is Role.CLIENT:
             return _spawn(_entered(self.tree, self.client, command), log)
         self.bundles.mkdir(parents=True, exist_ok=True)
@@ -106,6 +122,35 @@ class InContainer:
     def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
         """Without crun, which only waits."""
         return tuple(pid for pid in descendants(child.pid) if pid != child.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class InGuest:
+    """A virtual machine in such a cgroup, as libvirt puts one there; clients outside reach its ports through
+    QEMU's user network. The daemon sees QEMU's threads, and nothing of what is inside."""
+
+    listens_at: ClassVar[str] = EVERYWHERE
+    tree: Tree
+    workload: str
+    client: str
+    vcpus: int
+
+    @property
+    def name(self) -> str:
+        """As in `PLACES`."""
+        return "guest"
+
+    def start(
+        self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
+        if role is Role.CLIENT:
+            return _spawn(_entered(self.tree, self.client, command), log)
+        inside = (Path(command[0]).name, *command[1:])  # the guest has its own, where it may be elsewhere
+        booted = qemu_command(image(), inside, self.workload.rpartition("/")[2], self.vcpus, serves)
+        return _spawn(_entered(self.tree, self.workload, booted), log)
+
+    def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
+        return tuple(descendants(child.pid))
 
 
 def _missing_group() -> str | None:
@@ -122,14 +167,14 @@ def _missing_container() -> str | None:
     return _missing_group() or missing_runtime()
 
 
-def _missing_vm() -> str:
-    return "guests take other commands than a host: experiments/vms measures memcached and background in them"
+def _missing_guest() -> str | None:
+    return _missing_group() or missing_qemu()
 
 
 PLACES: Mapping[str, Callable[[], str | None]] = {
     "here": lambda: None,
     "cgroup": _missing_group,
     "container": _missing_container,
-    "vm": _missing_vm,
+    "guest": _missing_guest,
 }
 """All places by name, each with why it cannot be used on this host, in one line; None: it can."""

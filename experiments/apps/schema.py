@@ -107,8 +107,10 @@ class Experiment(Section):
     layouts: tuple[Literal["flat", "vm"], ...] = Field(
         default=("vm",), min_length=1, description='"vm" (a group a workload), "flat", or both'
     )
-    places: tuple[Literal["cgroup", "container"], ...] = Field(
-        default=("cgroup",), min_length=1, description='"cgroup" (processes), "container", or both'
+    places: tuple[Literal["cgroup", "container", "guest"], ...] = Field(
+        default=("cgroup",),
+        min_length=1,
+        description='"cgroup" (processes), "container", "guest" (a VM), or several',
     )
     ratios: tuple[Ratio, ...] = Field(
         default=(1.0,), min_length=1, description="threads a core, such as [1, 2]"

@@ -8,7 +8,7 @@ import click
 
 from ..counted.cpus import Cpus
 from .kernels import KERNELS, PATCHED
-from .machine import TURN, cpus_for
+from .machine import LONGEST_TURN, SHORTEST_TURN, TURN, cpus_for
 from .quick import quick as run_quick
 from .run import read
 from .run import run as run_experiment
@@ -26,7 +26,7 @@ def command() -> None:
 @click.option("--cpus", default=USUAL, help="For work; one more measures. Several: with commas.")
 @click.option("--kernel", type=click.Choice(list(KERNELS)), default=PATCHED, help=f"{KERNELS}")
 @click.option("--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each.")
-@click.option("--turn", type=click.IntRange(500, 100_000), default=TURN, help="Instructions.")
+@click.option("--turn", type=click.IntRange(SHORTEST_TURN, LONGEST_TURN), default=TURN, help="Instructions.")
 @click.option(
     "--topology", metavar="SOCKETS,CORES,THREADS", help="Their product is CPUs + 1. [default: one socket]"
 )

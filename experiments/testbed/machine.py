@@ -10,6 +10,9 @@ MIPS = 500
 TURN = 5000
 """Instructions: of 500 MIPS 10 us, in which every CPU has its turn, however many there are."""
 
+SHORTEST_TURN, LONGEST_TURN = 500, 100_000
+"""A shorter one costs more than what is done in it; after a longer one a CPU stops for 0.2 ms."""
+
 
 Topology = tuple[int, int, int]
 """Sockets, cores in each, threads in each of those."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from dasec.exits import Refusal
 from experiments.apps.bundle import run_command, write_bundle
 from experiments.apps.child import Child, held, in_session, within
+from experiments.apps.guest import accelerator, qemu_command
 from experiments.apps.places import PLACES, Anywhere, descendants
 
 
@@ -113,4 +115,31 @@ def test_every_place_that_is_not_there_has_a_reason_of_one_line() -> None:
     for missing in PLACES.values():
         reason = missing()
         assert reason is None or (reason and "\n" not in reason)
-    assert "experiments/vms" in (PLACES["vm"]() or "")
+
+
+def test_a_guest_is_told_its_command_through_the_kernels_command_line(tmp_path: Path) -> None:
+    told = qemu_command(tmp_path, ("serve", "-t", "two words"), "cache-0", 3, (4711,))
+    by_option = dict(pairwise(told))
+    assert by_option["-append"].endswith(' -- serve -t "two words"')
+    assert by_option["-smp"] == "3"
+    assert ",hostfwd=tcp:127.0.0.1:4711-:4711" in by_option["-netdev"]
+    assert by_option["-name"] == "cache-0,debug-threads=on"  # or else no thread can be told to be a vCPU
+
+
+@pytest.mark.parametrize(
+    ("flags", "device", "chosen"),
+    [("fpu vmx", True, "kvm"), ("fpu svm", True, "kvm"), ("fpu", True, "tcg"), ("fpu vmx", False, "tcg")],
+)
+def test_a_guest_uses_kvm_only_where_processor_and_device_are_there(
+    tmp_path: Path, flags: str, device: bool, chosen: str
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n")
+    if device:
+        (tmp_path / "kvm").touch()
+    assert accelerator(tmp_path / "kvm", tmp_path / "cpuinfo") == chosen
+
+
+@pytest.mark.parametrize("word", ["", 'a "quoted" word'])
+def test_what_a_kernels_command_line_cannot_say_is_no_guests_command(tmp_path: Path, word: str) -> None:
+    with pytest.raises(ValueError, match="no way to say"):
+        qemu_command(tmp_path, ("serve", word), "cache-0", 1, ())

@@ -18,7 +18,6 @@ from experiments.suite.blocks import blocks_of
 from experiments.testbed.command import machine_for
 from experiments.testbed.experiment import Experiment
 from experiments.testbed.kernels import PATCHED, kernel_for
-from experiments.testbed.machine import TURN
 from experiments.testbed.order import Order
 from experiments.testbed.run import HERE, read, task_for
 from experiments.testbed.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
@@ -69,11 +68,11 @@ def test_pinned_workloads_begin_at_cpus_that_are_evenly_apart(tmp_path: Path) ->
     assert [told["pin-from"] for told in options] == ["0", "4", "8", "12"]
 
 
-def test_an_experiment_may_ask_for_sockets_and_threads(tmp_path: Path) -> None:
+def test_an_experiment_may_ask_for_other_turns_sockets_and_threads(tmp_path: Path) -> None:
     file = tmp_path / "sockets.toml"
     told = '[[workload]]\nname = "a"\nthreads = 2\nrates_per_s = [9]\n'
-    file.write_text(f"ratios = [4]\npolicies = []\ntopology = [4, 2, 2]\n{told}")
-    assert read(file, 15, PATCHED).machine == machine_for(15, TURN, "4,2,2")
+    file.write_text(f"ratios = [4]\npolicies = []\nturn = 1000\ntopology = [4, 2, 2]\n{told}")
+    assert read(file, 15, PATCHED).machine == machine_for(15, 1000, "4,2,2")
     with pytest.raises(Refusal, match="16 CPUs, not 16 and one that measures"):
         read(file, 16, PATCHED)
 

@@ -82,6 +82,15 @@ def test_an_oracle_is_an_arm_only_where_somebody_knows_who_is_critical(tmp_path:
     assert 'critical = ["mc-worker"]' in settings_for(experiment, first, "oracle").replace("'", '"')
 
 
+def test_guests_run_what_their_image_has_and_nobody_sees_who_is_critical_in_them(tmp_path: Path) -> None:
+    experiment = read(tmp_path, FILE.replace("ratios = [1, 2, 3]", 'ratios = [2]\nplaces = ["guest"]'))
+    found = cells_of(experiment, 2, DRIVERS, {})
+    assert [cell.name for cell in found.possible] == ["caches-r2-vm-guest"]
+    assert arms_of(experiment, found.possible[0]) == ("none", "none-again", "critical")
+    (gap,) = found.gaps
+    assert (gap.what, gap.why) == ("beside in place guest", "matrixmul: not in the guest image (small)")
+
+
 def test_arrivals_depend_on_seed_cell_repetition_and_instance_and_on_no_arm(tmp_path: Path) -> None:
     experiment = read(tmp_path, FILE)
     first, second, *_ = cells(experiment)

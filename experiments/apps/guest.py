@@ -1,0 +1,76 @@
+"""A virtual machine whose guest runs one command: QEMU with an image of ours, its vCPUs threads of it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from dasec.exits import ExitStatus, Refusal
+from tests.vm.built import HostCannotError, guest_image
+
+QEMU = "qemu-system-x86_64"
+
+IMAGE = "small"
+"""Of vm-images: boots in seconds without KVM, too, and has memcached."""
+
+IN_GUEST = frozenset({"memcached"})
+"""Drivers whose program the image has, and that are asked over the network: a guest has neither the host's
+files nor its clock."""
+
+VCPUS = ("CPU *",)
+"""The threads that are vCPUs, as QEMU names them: "CPU 0/KVM", "CPU 1/TCG"."""
+
+MEMORY_MIB = 320
+"""The image lies in memory twice while it boots, 12 MB each; memcached has 64 MB."""
+
+
+def accelerator(device: Path = Path("/dev/kvm"), processor: Path = Path("/proc/cpuinfo")) -> str:
+    """kvm where the processor has it and we may use it, else tcg. The device alone does not say so: a virtual
+    machine without nesting had one, on which QEMU's guests stood still."""
+    flags = set(processor.read_text(encoding="ascii", errors="replace").split())
+    return "kvm" if flags & {"vmx", "svm"} and os.access(device, os.R_OK | os.W_OK) else "tcg"
+
+
+def missing_qemu() -> str | None:
+    """Why there can be no guests, in one line; None: there can."""
+    if shutil.which(QEMU) is None:
+        return f"{QEMU}: not found: install qemu-system-x86"
+    return None
+
+
+@functools.cache
+def image() -> Path:
+    """The image's folder; built if it is not there yet, which takes a minute. Refusal if it cannot be."""
+    try:
+        return guest_image(IMAGE)
+    except HostCannotError as error:
+        raise Refusal(ExitStatus.HOST, f"guest image: {error}") from None
+
+
+def qemu_command(
+    folder: Path, command: Sequence[str], name: str, vcpus: int, ports: Sequence[int]
+) -> tuple[str, ...]:
+    """QEMU, which ends with the command; with KVM where the host has it. Its console is standard input and
+    output. The ports are those of the guest and of this host's 127.0.0.1. ValueError on a command that cannot
+    be told through a kernel's command line."""
+    forwards = "".join(f",hostfwd=tcp:127.0.0.1:{port}-:{port}" for port in ports)
+    told = " ".join(map(_word, command))
+    return (
+        *(QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
+        *("-name", f"{name},debug-threads=on", "-machine", f"q35,accel={accelerator()}", "-cpu", "max"),
+        *("-smp", str(vcpus), "-m", str(MEMORY_MIB)),
+        *("-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initramfs")),
+        *("-append", f"console=ttyS0 quiet panic=-1 rdinit=/init -- {told}"),
+        *("-netdev", f"user,id=outside,restrict=on{forwards}"),
+        *("-device", "virtio-net-pci,netdev=outside,addr=0x10,romfile="),
+    )
+
+
+def _word(word: str) -> str:
+    """As the kernel takes it: quotation marks hold words together, and nothing can hold them."""
+    if '"' in word or not word:
+        raise ValueError(f"a kernel's command line has no way to say {word!r}")
+    return f'"{word}"' if " " in word else word
