@@ -9,12 +9,9 @@ from itertools import product
 from pathlib import Path
 
 from ..suite.oracle import ORACLE
-from .driver import Driver, Order
-from .guest import IMAGE, IN_GUEST
+from .driver import CGROUP, GUEST, Driver, Order
+from .guest import why_not_inside
 from .schema import Experiment, MixTable, WorkloadTable
-
-PLAIN, CONTAINER, GUEST = "cgroup", "container", "guest"
-"""Places; the first is the usual one, processes as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class Cell:
     def name(self) -> str:
         """As in the report and in the names of files."""
         factor = "" if self.rate_factor == 1 else f"-x{self.rate_factor:g}"
-        place = "" if self.place == PLAIN else f"-{self.place}"
+        place = "" if self.place == CGROUP else f"-{self.place}"
         return f"{self.mix}-r{self.ratio:g}{factor}-{self.layout}{place}"
 
     @property
@@ -98,10 +95,10 @@ def cells_of(
         if lacking:
             gaps += [Gap(f"{mix.name}: {driver}", missing[driver]) for driver in lacking]
             continue
-        able = [place for place in places if place != GUEST or not _not_in_guests(mix)]
+        outside = [why for one in mix.workload if (why := why_not_inside(one.driver))]
+        able = [place for place in places if place != GUEST or not outside]
         if able != places:
-            names = ", ".join(_not_in_guests(mix))
-            gaps.append(Gap(f"{mix.name} in place {GUEST}", f"{names}: not in the guest image ({IMAGE})"))
+            gaps += [Gap(f"{mix.name} in place {GUEST}", why) for why in dict.fromkeys(outside)]
         for ratio in experiment.ratios:
             counts = _counts(mix, ratio * cores, drivers)
             if counts is None:
@@ -133,11 +130,6 @@ def _counts(mix: MixTable, vcpus: float, drivers: Mapping[str, Driver]) -> tuple
         return tuple(one.count or 0 for one in mix.workload)
     number = round((vcpus - fixed) / each)
     return tuple(one.count or number for one in mix.workload) if number > 0 else None
-
-
-def _not_in_guests(mix: MixTable) -> tuple[str, ...]:
-    """Its drivers that guests cannot run."""
-    return tuple(dict.fromkeys(one.driver for one in mix.workload if one.driver not in IN_GUEST))
 
 
 def _vcpus(workload: WorkloadTable, drivers: Mapping[str, Driver]) -> int:

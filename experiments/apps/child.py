@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.demo.process import last_line, listens
+from dasec.demo.process import last_line
 from dasec.exits import ExitStatus, Refusal
 
 from .driver import Place, Role
@@ -91,10 +91,6 @@ class Child:
             if time.monotonic() > deadline:
                 raise failure(self.name, f"{what}: not within {READY_PATIENCE_S:g} s: {last_line(self.log)}")
             time.sleep(POLL_S)
-
-    def await_listening(self, port: int) -> None:
-        """Until it takes connections there; makes one. Refusal if it does not."""
-        self.wait_until(lambda: listens(port), f"takes connections at port {port}")
 
     def wait(self, patience_s: float) -> int | None:
         """Its exit status; None if it still runs then."""

@@ -18,8 +18,7 @@ from dasec.demo.workspace import prepared
 from dasec.exits import ExitStatus, Refusal
 
 from .catalogue import DRIVERS
-from .cells import CONTAINER, GUEST
-from .driver import Place
+from .driver import CONTAINER, GUEST, HERE, Place
 from .gluoncv import environment_folder, make_environment
 from .places import PLACES, Anywhere, InContainer, InGroup, InGuest
 from .run_command import compare, report, run
@@ -48,7 +47,7 @@ for _subcommand in (run, report, compare):
 
 @command.command(context_settings=HELP)
 @click.argument("names", nargs=-1)
-@click.option("--place", "place_name", type=click.Choice(list(PLACES)), default="here")
+@click.option("--place", "place_name", type=click.Choice(list(PLACES)), default=HERE)
 def selftest(names: tuple[str, ...], place_name: str) -> None:
     """Runs each application, or those named, for a second; exit status 1 if one that is there fails."""
     unknown = [name for name in names if name not in DRIVERS]
@@ -85,7 +84,7 @@ def _placed(name: str, folder: Path) -> Iterator[Place]:
 
 @contextlib.contextmanager
 def _made(name: str, folder: Path) -> Iterator[Place]:
-    if name == "here":
+    if name == HERE:
         yield Anywhere()
         return
     found = find_tree()

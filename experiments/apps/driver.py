@@ -17,6 +17,9 @@ from typing import Protocol
 
 from dasec.load import Latencies
 
+HERE, CGROUP, CONTAINER, GUEST = "here", "cgroup", "container", "guest"
+"""Names of places."""
+
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 

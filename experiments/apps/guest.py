@@ -24,7 +24,14 @@ VCPUS = ("CPU *",)
 """The threads that are vCPUs, as QEMU names them: "CPU 0/KVM", "CPU 1/TCG"."""
 
 MEMORY_MIB = 320
-"""The image lies in memory twice while it boots, 12 MB each; memcached has 64 MB."""
+MOST_CACHED_MIB = 192
+"""The image lies in memory twice while it boots, 12 MB each, and the kernel has its own; the rest is for
+memcached."""
+
+
+def why_not_inside(driver: str) -> str | None:
+    """Why an application cannot run in a guest, in one line; None: it can."""
+    return None if driver in IN_GUEST else f"{driver}: not in the guest image ({IMAGE})"
 
 
 def accelerator(device: Path = Path("/dev/kvm"), processor: Path = Path("/proc/cpuinfo")) -> str:
@@ -46,8 +53,8 @@ def image() -> Path:
     """The image's folder; built if it is not there yet, which takes a minute. Refusal if it cannot be."""
     try:
         return guest_image(IMAGE)
-    except HostCannotError as error:
-        raise Refusal(ExitStatus.HOST, f"guest image: {error}") from None
+    except (HostCannotError, RuntimeError) as error:
+        raise Refusal(ExitStatus.HOST, f"guest image: {str(error).strip().splitlines()[-1]}") from None
 
 
 def qemu_command(

@@ -24,8 +24,8 @@ from dasec.demo.process import named_threads
 from dasec.demo.scenario import Memcached, Scenario
 from dasec.demo.tree import Tree
 
-from .cells import CONTAINER, GUEST, Cell, Instance
-from .driver import Place
+from .cells import Cell, Instance
+from .driver import CONTAINER, GUEST, Place
 from .guest import VCPUS
 from .places import InContainer, InGroup, InGuest
 

@@ -11,7 +11,8 @@ from dasec.demo.process import free_port
 from dasec.demo.scenario import MEMCACHED_WORKER
 
 from .child import Child
-from .driver import Kind, Order, Place, Role
+from .driver import GUEST, Kind, Order, Place, Role
+from .guest import MOST_CACHED_MIB
 from .loadtool import Measured, missing_tool, requests, tool_command
 from .options import absent, options_of, refusal, whole
 from .places import LOOPBACK
@@ -53,6 +54,8 @@ class Memcached:
     def start(self, order: Order, place: Place) -> Measured:
         options = options_of(order, OPTIONS)
         memory = whole(order, "memory-mb", options["memory-mb"])
+        if place.name == GUEST and memory > MOST_CACHED_MIB:
+            raise refusal(order, "memory-mb", f"must be at most {MOST_CACHED_MIB} in a guest, got {memory}")
         host, port = _address(order, options["address"])
         order.folder.mkdir(parents=True)
         server = None if options["address"] else _server(order, place, port, memory)

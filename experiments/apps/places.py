@@ -16,7 +16,7 @@ from dasec.linux.cgroupfs import find_hierarchy
 from dasec.linux.errors import HierarchyMissing
 
 from .bundle import missing_runtime, run_command, write_bundle
-from .driver import Role
+from .driver import CGROUP, CONTAINER, GUEST, HERE, Role
 from .guest import image, missing_qemu, qemu_command
 
 LOOPBACK = "127.0.0.1"
@@ -54,7 +54,7 @@ class Anywhere:
     @property
     def name(self) -> str:
         """As in `PLACES`."""
-        return "here"
+        return HERE
 
     def start(
         self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
@@ -77,7 +77,7 @@ class InGroup:
     @property
     def name(self) -> str:
         """As in `PLACES`."""
-        return "cgroup"
+        return CGROUP
 
     def start(
         self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
@@ -106,7 +106,7 @@ class InContainer:
     @property
     def name(self) -> str:
         """As in `PLACES`."""
-        return "container"
+        return CONTAINER
 
     def start(
         self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
@@ -138,7 +138,7 @@ class InGuest:
     @property
     def name(self) -> str:
         """As in `PLACES`."""
-        return "guest"
+        return GUEST
 
     def start(
         self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
@@ -172,9 +172,9 @@ def _missing_guest() -> str | None:
 
 
 PLACES: Mapping[str, Callable[[], str | None]] = {
-    "here": lambda: None,
-    "cgroup": _missing_group,
-    "container": _missing_container,
-    "guest": _missing_guest,
+    HERE: lambda: None,
+    CGROUP: _missing_group,
+    CONTAINER: _missing_container,
+    GUEST: _missing_guest,
 }
 """All places by name, each with why it cannot be used on this host, in one line; None: it can."""

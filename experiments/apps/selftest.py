@@ -9,9 +9,8 @@ from pathlib import Path
 
 from dasec.exits import Refusal
 
-from .cells import GUEST
-from .driver import NO_OPTIONS, Driver, Order, Outcome, Place
-from .guest import IMAGE, IN_GUEST
+from .driver import GUEST, NO_OPTIONS, Driver, Order, Outcome, Place
+from .guest import why_not_inside
 
 LEAD_S = 0.3
 """Between `begin` and the time that it is told."""
@@ -77,16 +76,9 @@ def run(driver: Driver, place: Place, folder: Path, trial: Trial, seed: int = 1)
         running.stop()
 
 
-def missing_in(place: Place, driver: Driver) -> str | None:
-    """Why the application cannot run there; None: it can, if it can on this host."""
-    if place.name == GUEST and driver.name not in IN_GUEST:
-        return f"{driver.name}: not in the guest image ({IMAGE})"
-    return None
-
-
 def test(driver: Driver, place: Place, folder: Path) -> Tested:
     """Never raises a Refusal: it is a row."""
-    reason = driver.missing() or missing_in(place, driver)
+    reason = driver.missing() or (why_not_inside(driver.name) if place.name == GUEST else None)
     if reason is not None:
         return Tested(driver.name, works=False, missing=True, said=reason)
     try:

@@ -1,22 +1,25 @@
-"""What `here.toml` gave, from FIGURE/here/*.csv: `python -m experiments.paper.here` draws the pictures."""
+"""What `here.toml` gave, from FIGURE/here/*.csv, as tables. Pure but for reading them."""
 
 from __future__ import annotations
 
 import csv
 import statistics
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from dasec.demo.arms import NONE
-from dasec.demo.plot import COLOURS, RATIOS
+from dasec.demo.arms import CONTROL, NONE
+from dasec.demo.statistics import Estimate, estimate, geometric_mean
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ..apps.driver import CGROUP
 
 FOLDER = Path(__file__).resolve().parent
-DATA, PICTURE = "here", "here.png"
+DATA = "here"
 METRICS = ("mean", "p99")
+POOLED = ("mean", "p50", "p99")
+LEAST_POOLED = 12
+"""Repetitions: an arm of one figure alone has too few to say more than that figure does."""
+
 WHOLE = "all"
 
 Line = Mapping[str, str]
@@ -50,7 +53,8 @@ def columns(compared: Sequence[Line]) -> Mapping[Column, str]:
 
 def _title(one: Line) -> str:
     mix = one["mix"] if one["part"] == WHOLE else f"{one['mix']}: {one['part']}"
-    return f"{mix}, ratio {float(one['ratio']):g}"
+    place = "" if one["place"] == CGROUP else f", {one['place']}"
+    return f"{mix}, ratio {float(one['ratio']):g}{place}"
 
 
 def table(figure: str) -> str:
@@ -60,7 +64,10 @@ def table(figure: str) -> str:
     rows = [["none, ms", *(_plain(runs, column) for column in shown)]]
     for arm in dict.fromkeys(one["arm"] for one in compared):
         rows.append([arm, *(_over_none(compared, column, arm) for column in shown)])
-    head = ["mean, p99 over none", *shown.values()]
+    return _table(["mean, p99 over none", *shown.values()], rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
 
 
@@ -75,6 +82,49 @@ def _plain(runs: Sequence[Line], column: Column) -> str:
     return ", ".join(
         f"{statistics.fmean(float(one[f'{metric}_ms']) for one in mine):.3g}" for metric in METRICS
     )
+
+
+def pooled() -> Mapping[str, Mapping[str, Sequence[float]]]:
+    """All repetitions of all figures with nothing but memcached: of each arm, by metric, the ratios to both
+    plain runs."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for figure in figures():
+        for block in _blocks(lines(figure, "runs")):
+            for metric in POOLED:
+                told = {arm: geometric_mean(each[metric]) for arm, each in block.items()}
+                plain = geometric_mean([told[NONE], told[CONTROL]])
+                for arm, value in told.items():
+                    found[arm][metric].append(value / plain)
+    return {arm: found[arm] for arm in sorted(found) if len(found[arm][POOLED[0]]) >= LEAST_POOLED}
+
+
+def pooled_table() -> str:
+    """With intervals."""
+    rows = [
+        [arm, *(_told(estimate(each[metric])) for metric in POOLED), str(len(each[POOLED[0]]))]
+        for arm, each in pooled().items()
+    ]
+    return _table(["over both plain runs", *POOLED, "repetitions"], rows)
+
+
+def _blocks(runs: Sequence[Line]) -> Iterator[Mapping[str, Mapping[str, Sequence[float]]]]:
+    """Of each repetition with memcached alone, by arm, the latencies of its instances."""
+    by_cell: dict[str, list[Line]] = defaultdict(list)
+    for one in runs:
+        by_cell[one["cell"]].append(one)
+    for mine in by_cell.values():
+        if {one["workload"] for one in mine} != {"memcached"}:
+            continue
+        blocks: dict[str, dict[str, dict[str, list[float]]]] = {}
+        for one in mine:
+            arm = blocks.setdefault(one["repetition"], {}).setdefault(one["arm"], defaultdict(list))
+            for metric in POOLED:
+                arm[metric].append(float(one[f"{metric}_ms"]))
+        yield from blocks.values()
+
+
+def _told(one: Estimate) -> str:
+    return f"{one.ratio:.2f} [{one.low:.2f}, {one.high:.2f}]"
 
 
 def effects(compared: Sequence[Line], column: Column, arm: str) -> Iterator[tuple[str, Line]]:
@@ -94,45 +144,3 @@ def _over_none(compared: Sequence[Line], column: Column, arm: str) -> str:
         told.append(f"{float(one['over_none']):.2f} [{float(one['low']):.2f}, {float(one['high']):.2f}]")
         verdict = one["verdict"]
     return ", ".join(told) + (f": {verdict}" if verdict else "")
-
-
-def draw(figure: str, target: Path) -> None:
-    """Each arm beside the plain host, with its interval; a panel a metric."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    from matplotlib.lines import Line2D
-
-    compared = lines(figure, "comparisons")
-    shown, arms = columns(compared), list(dict.fromkeys(one["arm"] for one in compared))
-    height = 1.2 + 0.17 * len(shown) * len(arms)
-    made, panels = pyplot.subplots(1, len(METRICS), figsize=(10, height), sharey=True, layout="constrained")
-    for metric, axes in zip(METRICS, panels, strict=True):
-        for place, column in enumerate(shown):
-            for number, arm in enumerate(arms):
-                for name, one in effects(compared, column, arm):
-                    if name in (metric, "pace"):
-                        _bar(axes, one, place + 0.8 * number / len(arms), COLOURS[number + 1])
-        axes.set(title=f"{metric} over none", xscale="log")
-        axes.axvline(1, color="0.5", linewidth=0.8)
-        axes.set_xticks([ratio for ratio in RATIOS if axes.get_xlim()[0] <= ratio <= axes.get_xlim()[1]])
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.minorticks_off()
-        axes.grid(visible=True, axis="x", color="0.9")
-    panels[0].set_yticks([place + 0.3 for place in range(len(shown))], list(shown.values()), fontsize=7)
-    panels[0].invert_yaxis()
-    handles = [Line2D([], [], color=COLOURS[number + 1], label=arm) for number, arm in enumerate(arms)]
-    made.legend(handles=handles, loc="outside lower center", ncols=len(arms), fontsize=7)
-    made.savefig(target, dpi=90)
-    pyplot.close(made)
-
-
-def _bar(axes: Axes, one: Line, y: float, colour: str) -> None:
-    axes.plot([float(one["low"]), float(one["high"])], [y, y], color=colour)
-    axes.plot(float(one["over_none"]), y, "D", color=colour, markersize=4)
-
-
-if __name__ == "__main__":
-    for each in figures():
-        draw(each, FOLDER / each / PICTURE)

@@ -99,8 +99,8 @@ class Experiment:
     layouts: tuple[Layout, ...] = (Layout.VM,)
     topology: tuple[Count, Count, Count] | None = None
     """Sockets, cores, threads: their product is the CPUs and one that measures."""
-    turn: Annotated[int, Field(ge=SHORTEST_TURN, le=LONGEST_TURN)] = TURN
-    """Instructions that a CPU has before the next one is emulated."""
+    turn_instructions: Annotated[int, Field(ge=SHORTEST_TURN, le=LONGEST_TURN)] = TURN
+    """That a CPU has before the next one is emulated."""
     repetitions: Count = 2
     seconds: Positive = 2.0
     warmup_s: Annotated[float, Field(ge=0)] = 1.5
@@ -110,12 +110,12 @@ class Experiment:
     seed: Annotated[int, Field(ge=0)] = 1
 
     def __post_init__(self) -> None:
-        cpus_for(self.cpus, self.turn, self.topology)
+        cpus_for(self.cpus, self.turn_instructions, self.topology)
 
     @property
     def machine(self) -> Cpus:
         """The CPUs that it needs."""
-        return cpus_for(self.cpus, self.turn, self.topology)
+        return cpus_for(self.cpus, self.turn_instructions, self.topology)
 
     @property
     def wish(self) -> Wish:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dasec.exits import Refusal
+from experiments.apps.guest import image
 from experiments.apps.places import PLACES
 
 from ..conftest import refuse
@@ -40,6 +42,10 @@ RUN = Path("raw/cache-r1-vm-guest")
 def test_memcached_in_a_guest_is_measured_and_its_vcpus_are_found(repository: Path, tmp_path: Path) -> None:
     if reason := PLACES["guest"]():
         refuse(reason)
+    try:
+        image()
+    except Refusal as refusal:
+        refuse(str(refusal))
     file, out = tmp_path / "guest.toml", tmp_path / "out"
     file.write_text(FILE, encoding="utf-8")
     command = [sys.executable, "-m", "experiments.apps", "run", str(file), "--out", str(out)]

@@ -71,7 +71,7 @@ def test_pinned_workloads_begin_at_cpus_that_are_evenly_apart(tmp_path: Path) ->
 def test_an_experiment_may_ask_for_other_turns_sockets_and_threads(tmp_path: Path) -> None:
     file = tmp_path / "sockets.toml"
     told = '[[workload]]\nname = "a"\nthreads = 2\nrates_per_s = [9]\n'
-    file.write_text(f"ratios = [4]\npolicies = []\nturn = 1000\ntopology = [4, 2, 2]\n{told}")
+    file.write_text(f"ratios = [4]\npolicies = []\nturn_instructions = 1000\ntopology = [4, 2, 2]\n{told}")
     assert read(file, 15, PATCHED).machine == machine_for(15, 1000, "4,2,2")
     with pytest.raises(Refusal, match="16 CPUs, not 16 and one that measures"):
         read(file, 16, PATCHED)
