@@ -57,6 +57,15 @@ def growth(name: str) -> dict[str, dict[float, Values]]:
     return {load: dict(sorted(found[load].items())) for load in sorted(found)}
 
 
+def plain(name: str) -> dict[float, RunResult]:
+    """The first run of the plain kernel at each ratio."""
+    found: dict[float, RunResult] = {}
+    for block in blocks(name):
+        _, at = load_and_ratio(block.cell)
+        found.setdefault(at, next(run for run in block.runs if run.arm == NONE))
+    return dict(sorted(found.items()))
+
+
 def over_none(name: str) -> dict[float, dict[str, Values]]:
     """Ratios of each arm to the plain kernel of the same repetition, by consolidation ratio."""
     found: dict[float, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from .findings import METRICS, PINNED, Values
+from dasec.demo.results import RunResult
+
+from .findings import METRICS, PINNED, Values, latency_ms
 
 NOT_RUN = "not run"
 
@@ -15,6 +17,20 @@ def growth_table(causes: Mapping[str, Mapping[float, Values]]) -> str:
     ratios = sorted({ratio for at in causes.values() for ratio in at})
     rows = [[_named(cause), *(_latencies(at.get(ratio)) for ratio in ratios)] for cause, at in causes.items()]
     return _table(["mean, p99 ms", *(f"ratio {ratio:.3g}" for ratio in ratios)], rows)
+
+
+def plain_table(found: Mapping[float, RunResult]) -> str:
+    """How the plain kernel grows with the ratio: the paper's Figures 1, 2, 7, 8 and Table 1."""
+    rows = [
+        [
+            f"{ratio:.3g}",
+            f"{100 * run.busy:.0f} %",
+            *(f"{latency_ms(run, metric):.1f}" for metric in METRICS),
+            f"{statistics.fmean(one.throughput_per_s for one in run.tenants):.0f}",
+        ]
+        for ratio, run in found.items()
+    ]
+    return _table(["ratio", "busy", "mean ms", "p99 ms", "requests/s of a workload"], rows)
 
 
 def policy_table(found: Mapping[float, Mapping[str, Values]], arms: Sequence[str]) -> str:

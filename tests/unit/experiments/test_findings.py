@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.findings import CAUSES, NAMES, growth, over_none
+from experiments.testbed.findings import CAUSES, NAMES, growth, over_none, plain
 from experiments.testbed.pictures import ARMS, draw
-from experiments.testbed.tables import NOT_RUN, growth_table, policy_table
+from experiments.testbed.tables import NOT_RUN, growth_table, plain_table, policy_table
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/findings.md").read_text(encoding="utf-8").splitlines()
 
@@ -24,6 +24,11 @@ def of_policies(name: str) -> str:
 def test_the_page_has_the_tables_of_the_raw_runs(name: str) -> None:
     table = growth_table(growth(name)) if name in CAUSES else of_policies(name)
     assert [line for line in table.splitlines() if line not in PAGE] == []
+
+
+@pytest.mark.parametrize("name", ["sweep", "sweep-cfs"])
+def test_the_page_has_how_the_plain_kernel_grows(name: str) -> None:
+    assert f"\n{plain_table(plain(name))}\n" in "\n".join(PAGE)
 
 
 def test_a_table_names_what_was_not_run_and_leaves_the_zero_out() -> None:
