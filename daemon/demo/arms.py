@@ -11,6 +11,8 @@ NONE = "none"
 CONTROL = "none-again"
 """The plain host a second time: what differs between these two is noise (A/A)."""
 
+WATCHED = "watched"
+"""The plain host with a daemon beside it, which looks and changes nothing."""
 
 GUARDED = "+guard"
 """At the end of an arm's name: the policy under the guard. Without it, the policy itself is measured."""
@@ -19,7 +21,8 @@ GUARDED = "+guard"
 def settings_of(arm: str) -> str:
     """What the daemon is told under an arm: its policy, guarded or not."""
     guarded = "true" if arm.endswith(GUARDED) else "false"
-    return f'policy = "{arm.removesuffix(GUARDED)}"\n\n[guard]\nenabled = {guarded}\n'
+    policy = NONE if arm == WATCHED else arm.removesuffix(GUARDED)
+    return f'policy = "{policy}"\n\n[guard]\nenabled = {guarded}\n'
 
 
 def arms_for(policies: Sequence[str]) -> tuple[str, ...]:

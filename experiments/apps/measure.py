@@ -30,7 +30,7 @@ from .arrivals import Arrivals, digest
 from .cells import Cell, seed_for
 from .driver import Driver, Outcome, Running
 from .homes import Home, make_homes
-from .schema import WATCHED, Experiment
+from .schema import Experiment
 
 BEGINS_S = (0.1, 0.3, 1.0, 3.0)
 """So long before it the load is told when it begins; longer where that was too late. Arrivals stay."""
@@ -108,7 +108,7 @@ def settings_for(experiment: Experiment, cell: Cell, arm: str) -> str:
             return own.settings
     if arm == ORACLE:
         return oracle_settings(cell.critical)
-    return settings_of(NONE if arm == WATCHED else arm)
+    return settings_of(arm)
 
 
 def measure(bench: Bench, run: Run) -> Measured:

@@ -12,10 +12,10 @@ from dasec.demo.statistics import CONFIDENCE, Estimate
 
 from ..suite.analysis import JUDGED, PACE
 from ..suite.effects import effect
+from ..suite.occasions import Occasions, occasions
 from ..suite.oracle import ORACLE
 from . import knobs
 from .measure import RECORD
-from .occasions import Occasions, occasions
 from .pictures import Picture, draw
 from .results import ALL, Results, Row, host_line
 
@@ -176,15 +176,11 @@ def _knobs(results: Results) -> str:
 
 def _occasions(waiting: Mapping[str, Mapping[str, Occasions]]) -> str:
     rows = [
-        (cell, arm, str(one.looks), str(one.total), f"{_mean(one):.2f}")
+        (cell, arm, str(one.looks), str(one.total), f"{one.mean:.2f}")
         for cell, by_arm in waiting.items()
         for arm, one in by_arm.items()
     ]
     return table(("cell", "arm", "looks", "occasions", "waiting threads, mean"), rows)
-
-
-def _mean(found: Occasions) -> float:
-    return sum(waiting * count for waiting, count in found.counts.items()) / found.total
 
 
 def _trust(results: Results) -> str:

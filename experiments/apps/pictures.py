@@ -12,7 +12,7 @@ from dasec.demo.plot import COLOURS, DASHES, NINES, NS_PER_MS, PERCENTILES, RATI
 from dasec.load import merged, percentile_curve
 
 from ..suite.analysis import JUDGED, PACE
-from .occasions import Occasions
+from ..suite.occasions import Occasions
 from .results import ALL, Results, Row
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from dasec.complaints import Complaint, complaints_of, nearest
 from dasec.config import ConfigError, check
-from dasec.demo.arms import CONTROL, GUARDED, NONE, arms_for
+from dasec.demo.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
 from dasec.demo.controller import Managed, configuration
 from dasec.demo.layout import NEUTRAL
 from dasec.exits import ExitStatus, Refusal
@@ -21,9 +21,6 @@ from dasec.policy import POLICIES
 from dasec.section import Section
 
 from .driver import Driver, Kind, Order
-
-WATCHED = "watched"
-"""The plain host with the daemon beside it, which looks and records but changes nothing."""
 
 NAME = r"^[a-z0-9][a-z0-9-]*$"
 NAME_WANTED = "a name of small letters, digits and hyphens"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from dasec.demo.arms import CONTROL, NONE
+from dasec.demo.arms import CONTROL, NONE, settings_of
 from dasec.demo.results import RunResult
 from dasec.demo.run import Plan, Tools, record_name
 from dasec.demo.tree import Tree
@@ -63,7 +63,7 @@ def site(cpus: Cpus) -> Iterator[Site]:
 def unhurried(plan: Plan) -> Plan:
     """Without a cost budget: the daemon has a core here that serves nobody else, and is a tenth as fast as
     those that the budget is made for."""
-    told = {arm: plan.settings.get(arm, f'policy = "{arm}"\n') for arm in plan.arms if arm not in PLAIN}
+    told = {arm: plan.settings.get(arm, settings_of(arm)) for arm in plan.arms if arm not in PLAIN}
     return replace(
         plan, settings={arm: f"budget_percent = 100\n{settings}" for arm, settings in told.items()}
     )

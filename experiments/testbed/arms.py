@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from dasec.demo.arms import WATCHED
 from dasec.policy import POLICIES
 
 from ..loads.variants import variant_of
@@ -16,8 +17,9 @@ ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
 
 def known(arm: str) -> str:
     """The arm. ValueError if it is none."""
-    if arm not in POLICIES and arm not in ALONE and variant_of(arm) is None:
-        raise ValueError(f"{arm} is unknown: known are {', '.join(sorted({*POLICIES, *ALONE}))}")
+    named = {*POLICIES, *ALONE, WATCHED}
+    if arm not in named and variant_of(arm) is None:
+        raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
     return arm
 
 

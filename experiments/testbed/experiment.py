@@ -108,6 +108,8 @@ class Experiment:
     """For the services and the daemon to start. With 2.5 s the daemon's first look was two seconds before the
     end: no policy was settled when its latency was measured."""
     seed: Annotated[int, Field(ge=0)] = 1
+    records: bool = False
+    """Keep the daemon's record of every run."""
 
     def __post_init__(self) -> None:
         cpus_for(self.cpus, self.turn_instructions, self.topology)
@@ -133,7 +135,7 @@ class Experiment:
             self.cpus,
             self.seed,
             blame=False,
-            records=False,
+            records=self.records,
         )
 
     @property

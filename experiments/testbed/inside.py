@@ -19,9 +19,12 @@ def main() -> None:
     block, cpus = order.block, order.experiment.machine
     with site(cpus) as here:
         plan = unhurried(order.experiment.plan(block))
-        bench = Bench(plan, here.tools, here.tree, here.directory, cpus.iterations_per_us)
+        records = here.directory if order.experiment.records else None
+        bench = Bench(
+            plan, here.tools, here.tree, here.directory, cpus.iterations_per_us, blame=None, records=records
+        )
         for arm in block.arms:
-            tell(measure_one(bench, arm, block.repetition, lambda: None), cpus)
+            tell(measure_one(bench, arm, block.repetition, lambda: None), cpus, records)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def test_the_policy_itself_is_told_no_more_than_the_range_of_its_kernel() -> Non
 
 
 def test_policies_rules_and_constants_are_known_and_nothing_else() -> None:
-    for arm in ("critical", "dasec:rcr", "critical:weight_ratio=3"):
+    for arm in ("critical", "dasec:rcr", "watched", "critical:weight_ratio=3"):
         assert known(arm) == arm
     with pytest.raises(ValueError, match="dasec:tsa"):
         known("dasec:best")

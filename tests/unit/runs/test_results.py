@@ -20,11 +20,11 @@ from experiments.apps.cells import Cell, Gap, arms_of, cells_of
 from experiments.apps.compare import differences_of, page_of, text_of
 from experiments.apps.export import COMPARISONS, DOCUMENT, RUNS, export
 from experiments.apps.measure import RECORD
-from experiments.apps.occasions import occasions
 from experiments.apps.page import write_page
 from experiments.apps.results import Conditions, note, raw_folder, read, store_in
 from experiments.apps.schema import Experiment
 from experiments.suite.blocks import Block
+from experiments.suite.occasions import occasions
 from experiments.suite.store import BEGUN, Asked
 
 EXPERIMENT = Experiment.model_validate_json(

@@ -41,6 +41,15 @@ class Occasions:
     def total(self) -> int:
         return sum(self.counts.values())
 
+    @property
+    def mean(self) -> float:
+        """Waiting vCPUs at an occasion. ZeroDivisionError if there was none."""
+        return sum(waiting * count for waiting, count in self.counts.items()) / self.total
+
+    def more_than(self, waiting: int) -> float:
+        """The part of the occasions with more waiting than that. ZeroDivisionError if there was none."""
+        return sum(count for number, count in self.counts.items() if number > waiting) / self.total
+
     def cumulative(self) -> tuple[tuple[int, float], ...]:
         """For each number of waiting vCPUs the part of the occasions with at most so many."""
         found, so_far = [], 0
