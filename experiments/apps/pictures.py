@@ -54,7 +54,7 @@ def draw(results: Results, found: Mapping[str, Mapping[str, Occasions]]) -> Iter
     if served:
         yield Picture("Latency by percentile, all repetitions together", _png(_percentiles(served, arms)))
     if found:
-        yield Picture("Threads that wait while others are ready (cumulative)", _png(_waiting(found, arms)))
+        yield Picture("Threads that wait while others are ready, cumulative", _png(draw_waiting(found, arms)))
 
 
 def _shown(rows: Sequence[Row]) -> list[Row]:
@@ -155,7 +155,8 @@ def _percentiles(rows: Sequence[Row], arms: Sequence[str]) -> Figure:
     return figure
 
 
-def _waiting(found: Mapping[str, Mapping[str, Occasions]], arms: Sequence[str]) -> Figure:
+def draw_waiting(found: Mapping[str, Mapping[str, Occasions]], arms: Sequence[str]) -> Figure:
+    """How many threads of each cell waited, cumulative over its occasions, as the paper's Figure 3."""
     figure, panels = _panels(len(found))
     for (cell, by_arm), axes in zip(found.items(), panels, strict=False):
         for arm, one in by_arm.items():

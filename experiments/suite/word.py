@@ -8,10 +8,13 @@ from typing import Self
 
 from pydantic import TypeAdapter
 
+LONGEST = 1800
+"""Characters: what the fixed words leave of the 2048 of the kernel's command line (COMMAND_LINE_SIZE in
+arch/x86/include/asm/setup.h)."""
+
 
 def word_of(told: bytes) -> str:
-    """Without a space or a quotation mark, and short: the kernel's command line has 2048 characters
-    (COMMAND_LINE_SIZE in arch/x86/include/asm/setup.h)."""
+    """Without a space or a quotation mark, and short."""
     return base64.urlsafe_b64encode(zlib.compress(told, 9)).decode("ascii")
 
 

@@ -21,7 +21,7 @@ from ..suite.blocks import Block
 from .arms import dasec_settings, known
 from .machine import LONGEST_TURN, SHORTEST_TURN, TURN, cpus_for
 
-Positive = Annotated[float, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -113,6 +113,10 @@ class Experiment:
 
     def __post_init__(self) -> None:
         cpus_for(self.cpus, self.turn_instructions, self.topology)
+        names = [f"{one.name} at {rate:g}/s" for one in self.workload for rate in one.rates_per_s]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)}: there twice: give each workload a name of its own")
 
     @property
     def machine(self) -> Cpus:

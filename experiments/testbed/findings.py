@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -16,11 +15,25 @@ from ..suite.store import Done
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = tuple(sorted(file.stem for file in RESULTS.glob("*.jsonl")))
+WAITING = tuple(sorted(file.stem for file in RESULTS.glob("*.json")))
 CAUSES = ("causes", "sockets")
-"""Those of the plain kernel alone; the others compare policies."""
+"""Those of the plain kernel alone; all others compare policies."""
+
+POLICIES_BY_CAUSE = tuple(name for name in NAMES if name.startswith("pinned-causes"))
+"""Those with policies under several loads."""
 
 METRICS = ("mean", "p99")
+PLAIN = (NONE, CONTROL)
 PINNED = "-pinned"
+
+KERNELS = ("6.12", "6.1")
+PLACES = (
+    ("30 % busy, threads free", 3, ("sweep", "sweep-cfs")),
+    ("30 % busy, threads pinned", 3, ("pinned", "pinned-cfs")),
+    ("50 % busy, threads pinned", 5, ("pinned", "pinned-cfs")),
+    ("90 % busy, threads free", 9, ("sweep", "sweep-cfs")),
+)
+"""For the results in short: what, at which ratio, and the experiment on each kernel."""
 
 _DONE = TypeAdapter(Done)
 
@@ -47,33 +60,60 @@ def load_and_ratio(cell: str) -> tuple[str, float]:
     return load.rsplit("-", 1)[0], float(ratio.removeprefix("r"))
 
 
+def runs(name: str) -> dict[str, dict[float, dict[str, list[RunResult]]]]:
+    """By load, ratio and arm, in the order of repetitions."""
+    found: dict[str, dict[float, dict[str, list[RunResult]]]] = {}
+    for block in sorted(blocks(name), key=lambda block: load_and_ratio(block.cell)):
+        load, ratio = load_and_ratio(block.cell)
+        arms = found.setdefault(load, {}).setdefault(ratio, {})
+        for run in block.runs:
+            arms.setdefault(run.arm, []).append(run)
+    return found
+
+
+def only(name: str) -> dict[float, dict[str, list[RunResult]]]:
+    """The same of an experiment with one load."""
+    (found,) = runs(name).values()
+    return found
+
+
 def growth(name: str) -> dict[str, dict[float, Values]]:
     """Latencies in ms of the plain kernel, A and A again, by load and ratio."""
-    found: dict[str, dict[float, Values]] = defaultdict(dict)
-    for block in blocks(name):
-        load, ratio = load_and_ratio(block.cell)
-        plain = sorted(block.runs, key=lambda run: (NONE, CONTROL).index(run.arm))
-        found[load][ratio] = {metric: [latency_ms(run, metric) for run in plain] for metric in METRICS}
-    return {load: dict(sorted(found[load].items())) for load in sorted(found)}
+    return {
+        load: {
+            ratio: {metric: [latency_ms(arms[arm][0], metric) for arm in PLAIN] for metric in METRICS}
+            for ratio, arms in at.items()
+        }
+        for load, at in runs(name).items()
+    }
 
 
-def plain(name: str) -> dict[float, RunResult]:
-    """The first run of the plain kernel at each ratio."""
-    found: dict[float, RunResult] = {}
-    for block in blocks(name):
-        _, at = load_and_ratio(block.cell)
-        found.setdefault(at, next(run for run in block.runs if run.arm == NONE))
-    return dict(sorted(found.items()))
+def over_none(found: Mapping[float, Mapping[str, Sequence[RunResult]]]) -> dict[float, dict[str, Values]]:
+    """Ratios of each arm of one load to the plain kernel of the same repetition, by consolidation ratio."""
+    return {
+        ratio: {arm: _over(each, arms[NONE]) for arm, each in arms.items()} for ratio, arms in found.items()
+    }
 
 
-def over_none(name: str) -> dict[float, dict[str, Values]]:
-    """Ratios of each arm to the plain kernel of the same repetition, by consolidation ratio."""
-    found: dict[float, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
-    for block in blocks(name):
-        _, at = load_and_ratio(block.cell)
-        plain = next(run for run in block.runs if run.arm == NONE)
-        for run in block.runs:
-            for metric in METRICS:
-                ratio = latency_ms(run, metric) / latency_ms(plain, metric)
-                found[at][run.arm].setdefault(metric, []).append(ratio)
-    return {at: dict(found[at]) for at in sorted(found)}
+def grown(found: Mapping[float, Mapping[str, Sequence[RunResult]]]) -> dict[float, Values]:
+    """How the plain kernel's latencies are over those at the lowest ratio, of the same repetition."""
+    lowest = found[min(found)][NONE]
+    return {ratio: _over(arms[NONE], lowest) for ratio, arms in found.items()}
+
+
+def in_short() -> Iterator[tuple[str, str, Values, Mapping[str, Values]]]:
+    """Where threads wait and where they do not: how the plain kernel has grown, and each arm over it."""
+    for where, ratio, names in PLACES:
+        for kernel, name in zip(KERNELS, names, strict=True):
+            found = only(name)
+            yield where, kernel, grown(found)[ratio], over_none(found)[ratio]
+
+
+def _over(each: Sequence[RunResult], base: Sequence[RunResult]) -> Values:
+    return {
+        metric: [
+            latency_ms(run, metric) / latency_ms(beside, metric)
+            for run, beside in zip(each, base, strict=True)
+        ]
+        for metric in METRICS
+    }

@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING, Literal
 
 from dasec.demo.arms import CONTROL, NONE
 
-from .findings import CAUSES, METRICS, NAMES, PINNED, Values, growth, over_none
+from .findings import (
+    CAUSES,
+    METRICS,
+    NAMES,
+    PINNED,
+    POLICIES_BY_CAUSE,
+    RESULTS,
+    WAITING,
+    Values,
+    growth,
+    only,
+    over_none,
+    runs,
+)
+from .waiting import draw as draw_waiting
+from .waiting import read as waiting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +43,17 @@ ARMS = {
 def draw(folder: Path) -> None:
     """findings-NAME.png of each experiment that was measured."""
     for name in NAMES:
-        made = draw_growth(growth(name)) if name in CAUSES else draw_policies(over_none(name))
-        _save(made, folder / f"findings-{name}.png")
+        _save(_picture(name), folder / f"findings-{name}.png")
+    for name in WAITING:
+        _save(draw_waiting(waiting(RESULTS / f"{name}.json")), folder / f"findings-{name}.png")
+
+
+def _picture(name: str) -> Figure:
+    if name in CAUSES:
+        return draw_growth(growth(name))
+    if name in POLICIES_BY_CAUSE:
+        return draw_causes({load: over_none(found) for load, found in runs(name).items()})
+    return draw_policies(over_none(only(name)))
 
 
 def draw_growth(causes: Mapping[str, Mapping[float, Values]]) -> Figure:
@@ -55,19 +79,34 @@ def draw_policies(found: Mapping[float, Mapping[str, Values]]) -> Figure:
     """Of each arm mean and p99 over the plain kernel, by ratio; in grey how far that differs from itself."""
     figure, (panels,) = _panels(1, len(METRICS), (11, 4), sharey="none")
     for metric, axes in zip(METRICS, panels, strict=True):
-        noise = [found[at][CONTROL][metric] for at in found]
-        low = [min(1, *each) for each in noise]
-        axes.fill_between(list(found), low, [max(1, *each) for each in noise], color="0.85", label="A/A")
-        for arm in (one for one in ARMS if any(one in arms for arms in found.values())):
-            at = [ratio for ratio in found if arm in found[ratio]]
-            told = [statistics.geometric_mean(found[ratio][arm][metric]) for ratio in at]
-            axes.plot(at, told, ".-", color=ARMS[arm], label=arm)
-        axes.axhline(1, color="0.3", lw=1)
-        axes.set(yscale="log", xlabel="ratio", ylabel=f"{metric} over {NONE}", xticks=list(found))
-        axes.set_yticks(RATIOS, [f"{ratio:g}" for ratio in RATIOS])
-        axes.minorticks_off()
+        _policies(axes, found, metric)
         axes.legend(fontsize=7, ncols=2)
     return figure
+
+
+def draw_causes(causes: Mapping[str, Mapping[float, Mapping[str, Values]]]) -> Figure:
+    """The same of several loads, one a column."""
+    figure, rows = _panels(len(METRICS), len(causes), (2.8 * len(causes), 6), sharey="row")
+    for metric, row in zip(METRICS, rows, strict=True):
+        for (cause, found), axes in zip(causes.items(), row, strict=True):
+            _policies(axes, found, metric)
+            axes.set_title(cause.removesuffix(PINNED), fontsize=9)
+    rows[0][0].legend(fontsize=7)
+    return figure
+
+
+def _policies(axes: Axes, found: Mapping[float, Mapping[str, Values]], metric: str) -> None:
+    noise = [found[at][CONTROL][metric] for at in found]
+    low = [min(1, *each) for each in noise]
+    axes.fill_between(list(found), low, [max(1, *each) for each in noise], color="0.85", label="A/A")
+    for arm in (one for one in ARMS if any(one in arms for arms in found.values())):
+        at = [ratio for ratio in found if arm in found[ratio]]
+        told = [statistics.geometric_mean(found[ratio][arm][metric]) for ratio in at]
+        axes.plot(at, told, ".-", color=ARMS[arm], label=arm)
+    axes.axhline(1, color="0.3", lw=1)
+    axes.set(yscale="log", xlabel="ratio", ylabel=f"{metric} over {NONE}", xticks=list(found))
+    axes.set_yticks(RATIOS, [f"{ratio:g}" for ratio in RATIOS])
+    axes.minorticks_off()
 
 
 def _panels(

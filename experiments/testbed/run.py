@@ -21,9 +21,11 @@ from ..suite.blocks import Block, blocks_of
 from ..suite.clock import minutes
 from ..suite.guests import host_of, measure
 from ..suite.store import Store
+from ..suite.word import LONGEST
 from .experiment import Experiment
 from .kernels import KERNELS, TESTBED, kernel_for, or_refuse
 from .order import Order
+from .waiting import publish_waiting
 
 HERE = Path(__file__).resolve().parent
 LOADS = tuple(HERE.parent / "loads" / f"{name}.py" for name in ("catalogue", "cells", "shapes", "variants"))
@@ -42,6 +44,8 @@ def read(file: Path, cpus: int, kernel: str) -> Experiment:
         return _EXPERIMENT.validate_python({**told, "cpus": cpus, "kernel": kernel})
     except OSError as error:
         lines = [f"{error.strerror}: give an experiment's TOML file"]
+    except UnicodeDecodeError:
+        lines = ["not UTF-8: save it as such"]
     except tomllib.TOMLDecodeError as error:
         lines = [f"{error}: not TOML"]
     except ValidationError as error:
@@ -60,7 +64,7 @@ def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False
     cells, wish, cpus = experiment.cells, experiment.wish, experiment.machine
     blocks = tuple(blocks_of(cells.possible, wish.arms, wish.repetitions, wish.seed))
     finished = {one.key for one in store.done()}
-    missing = [block for block in blocks if block.key not in finished]
+    missing = {task_for(experiment, block): block for block in blocks if block.key not in finished}
     virtual_s = len(missing) * len(wish.arms) * wish.run_s * cpus.per_us / 1000
     click.echo(
         f"{len(blocks)} guests of {cpus.services} CPUs, {len(blocks) - len(missing)} of them done before;"
@@ -71,8 +75,9 @@ def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False
         return
     machine = or_refuse(lambda: machine_for(experiment, out))
     known = store.belonging_to(known, experiment, host_for(machine, experiment))
-    measure(machine, {task_for(experiment, block): block for block in missing}, store, guests, check_arrivals)
+    measure(machine, missing, store, guests, check_arrivals)
     publish_cells(store, wish, cells, known.host)
+    publish_waiting(experiment, out)
 
 
 def machine_for(experiment: Experiment, out: Path) -> Machine:
@@ -87,7 +92,13 @@ def host_for(machine: Machine, experiment: Experiment) -> dict[str, object]:
 
 
 def task_for(experiment: Experiment, block: Block[Cell]) -> Task:
-    """A block as a guest is told it."""
+    """A block as a guest is told it. Refuses an experiment that says too much for a kernel's command line."""
     name = f"{block.cell.name}, repetition {block.repetition + 1}"
     word = Order(experiment, block.cell.name, block.repetition, block.arms).word
+    if len(word) > LONGEST:
+        raise Refusal(
+            ExitStatus.USAGE,
+            f"{TESTBED}: {len(experiment.workload)} workloads and {len(block.arms)} arms are {len(word)}"
+            f" characters for a guest, which can have {LONGEST}: make two files of it",
+        )
     return Task(name, word, len(block.arms))

@@ -1,84 +1,81 @@
-"""The paper's Figure 3: how many vCPUs of a workload wait while others are ready, from the daemon's records.
-
-python -m experiments.testbed.waiting OUT FILE: of what was run in the folder OUT, to FILE of results/
-"""
+"""The paper's Figure 3, how many vCPUs of a workload wait while others are ready, from records."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import click
 from pydantic import TypeAdapter
 
 from dasec.demo.run import record_name
 
 from ..suite.occasions import Occasions, occasions
-from ..suite.store import Store
 from .experiment import Experiment
-from .findings import load_and_ratio
-from .kernels import TESTBED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST = 13
 """Waiting vCPUs of 16: of occasions with more than that the paper tells the part (section 2)."""
 
+KEPT, PICTURE = "waiting.json", "waiting.png"
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """In all runs of an arm at a ratio."""
+Waiting = Mapping[str, Mapping[str, Occasions]]
+"""Of each cell and arm whose runs left records."""
 
-    ratio: float
-    arm: str
-    occasions: Occasions
+_WAITING = TypeAdapter(dict[str, dict[str, Occasions]])
 
 
-_SEEN = TypeAdapter(tuple[Seen, ...])
+def publish_waiting(experiment: Experiment, folder: Path) -> None:
+    """The table, and beside it a file and a picture, if the folder has records of this experiment."""
+    found: dict[str, dict[str, Occasions]] = {}
+    for cell, arm, seen in _seen(experiment, folder):
+        found.setdefault(cell, {})[arm] = seen
+    if not found:
+        return
+    (folder / KEPT).write_bytes(_WAITING.dump_json(found, indent=1) + b"\n")
+    draw(found).savefig(folder / PICTURE)
+    click.echo(f"\n{waiting_table(found)}\n")
 
 
-def read(file: Path) -> tuple[Seen, ...]:
+def read(file: Path) -> Waiting:
     """What was kept there."""
-    return _SEEN.validate_json(file.read_bytes())
+    return _WAITING.validate_json(file.read_bytes())
 
 
-def write(folder: Path, file: Path) -> None:
-    """What that folder's records tell, to be read without them."""
-    file.write_bytes(_SEEN.dump_json(tuple(seen(folder)), indent=1) + b"\n")
+def waiting_table(found: Waiting) -> str:
+    """How often somebody waited while others were ready, how many then, and how often nearly all."""
+    arms = dict.fromkeys(arm for by_arm in found.values() for arm in by_arm)
+    rows = [[arm, *(_told(by_arm.get(arm)) for by_arm in found.values())] for arm in arms]
+    lines = [["", *found], ["---"] * (1 + len(found)), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def seen(folder: Path) -> Iterator[Seen]:
-    """Of each cell and arm whose records are in that folder of an experiment."""
-    store = Store(folder, Experiment, TESTBED)
-    asked = store.asked()
-    if asked is None:
-        raise FileNotFoundError(f"{folder}: holds no experiment")
-    wish = asked.wish.wish
-    for cell in asked.wish.cells.possible:
+def draw(found: Waiting) -> Figure:
+    """Cumulative, a panel a cell."""
+    from ..apps.pictures import draw_waiting
+
+    return draw_waiting(found, list(dict.fromkeys(arm for by_arm in found.values() for arm in by_arm)))
+
+
+def _seen(experiment: Experiment, folder: Path) -> Iterator[tuple[str, str, Occasions]]:
+    wish = experiment.wish
+    for cell in experiment.cells.possible:
         place = folder / "records" / cell.name
         names = frozenset(tenant.name for tenant in cell.scenario.tenants)
         for arm in wish.arms:
             files = [place / record_name(arm, number) for number in range(wish.repetitions)]
             found = occasions((file for file in files if file.exists()), names)
             if found.looks:
-                yield Seen(load_and_ratio(cell.name)[1], arm, found)
+                yield cell.name, arm, found
 
 
-def waiting_table(found: Sequence[Seen]) -> str:
-    """Of each arm, by ratio: how often somebody waited while others were ready, how many, and how often
-    nearly all."""
-    ratios = sorted({one.ratio for one in found})
-    told = {(one.arm, one.ratio): _told(one.occasions) for one in found}
-    head = ["", *(f"ratio {ratio:.3g}" for ratio in ratios)]
-    rows = [[arm, *(told[arm, ratio] for ratio in ratios)] for arm in dict.fromkeys(one.arm for one in found)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
-
-
-def _told(one: Occasions) -> str:
+def _told(one: Occasions | None) -> str:
+    if one is None:
+        return "no record"
     often = f"{100 * one.total / one.looks:.0f} % of {one.looks} looks"
     if not one.total:
         return often
     return f"{often}; {one.mean:.1f} wait; more than {MOST} in {100 * one.more_than(MOST):.0f} %"
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]))

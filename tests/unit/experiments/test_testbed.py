@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import tomllib
 from collections.abc import Callable
@@ -19,12 +20,13 @@ from experiments.testbed.command import machine_for
 from experiments.testbed.experiment import Experiment
 from experiments.testbed.kernels import PATCHED, kernel_for
 from experiments.testbed.order import Order
-from experiments.testbed.run import HERE, read, task_for
+from experiments.testbed.run import HERE, read, run, task_for
 from experiments.testbed.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
 
 FILES = sorted(HERE.glob("*.toml"))
-WORD_LIMIT = 1800
-"""Of the kernel's 2048 characters, what the fixed words leave."""
+
+
+WHOLE = b'policies = []\n[[workload]]\nname = "w"\nthreads = 4\nrates_per_s = [10]\n'
 
 
 def cpus_of(file: Path) -> tuple[int, ...]:
@@ -40,9 +42,7 @@ def cpus_of(file: Path) -> tuple[int, ...]:
 def test_a_guest_is_told_its_block_in_a_word_that_fits(file: Path, cpus: int) -> None:
     experiment = read(file, cpus, PATCHED)
     for block in blocks_of(experiment.cells.possible, experiment.wish.arms, 1, experiment.seed):
-        word = task_for(experiment, block).word
-        assert len(word) < WORD_LIMIT
-        told = Order.read(word)
+        told = Order.read(task_for(experiment, block).word)
         assert (told.experiment, told.block) == (experiment, block)
 
 
@@ -85,6 +85,15 @@ def test_rla_has_the_range_of_the_kernels_own_scheduler(kernel: str) -> None:
     assert ("start_us = 4000\nceiling_us = 12000" in settings) == (kernel == PATCHED)
 
 
+def test_an_experiment_that_says_too_much_for_a_guest_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    names = [hashlib.sha256(bytes([number])).hexdigest() for number in range(40)]
+    workloads = [f'[[workload]]\nname = "{name}"\nthreads = 2\nrates_per_s = [9]\n' for name in names]
+    file.write_text("ratios = [1]\npolicies = []\n" + "".join(workloads), encoding="utf-8")
+    with pytest.raises(Refusal, match="40 workloads and 2 arms are .*: make two files of it"):
+        run(read(file, 8, PATCHED), 1, tmp_path / "out", dry_run=True)
+
+
 def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text('ratios = [0]\npolicies = ["best"]\nspeed = 3\n[[workload]]\nname = "a"\nthreads = 1\n')
@@ -118,11 +127,19 @@ def test_a_workload_that_cannot_be_what_it_says_is_refused(tmp_path: Path, told:
     assert complaint in line
 
 
-@pytest.mark.parametrize("text", [None, "ratios = ["])
-def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, text: str | None) -> None:
+def test_two_workloads_of_one_name_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "twice.toml"
+    workload = '[[workload]]\nname = "w"\nthreads = 4\nrates_per_s = [10]\n'
+    file.write_text(f"ratios = [1]\npolicies = []\n{workload}{workload}pinned = true\n", encoding="utf-8")
+    with pytest.raises(Refusal, match="w at 10/s: there twice"):
+        read(file, 8, PATCHED)
+
+
+@pytest.mark.parametrize("text", [None, b"ratios = [", b"ratios = [1]  # \xff", b"ratios = [inf]\n"])
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, text: bytes | None) -> None:
     file = tmp_path / "some.toml"
     if text is not None:
-        file.write_text(text)
+        file.write_bytes(text + (WHOLE if text.endswith(b"\n") else b""))
     with pytest.raises(Refusal) as refused:
         read(file, 8, PATCHED)
     assert len(refused.value.lines) == 1

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from dasec.demo.run import record_name
-from experiments.suite.store import Store
 from experiments.testbed.experiment import Experiment, Workload
-from experiments.testbed.kernels import PATCHED, TESTBED
-from experiments.testbed.waiting import Seen, read, seen, waiting_table, write
+from experiments.testbed.kernels import PATCHED
+from experiments.testbed.waiting import KEPT, PICTURE, publish_waiting, read, waiting_table
 
 VCPUS = [f"t{number}" for number in range(16)]
 HEADER = {"dasec_record": 2, "workloads": [{"name": "vm-0", "vcpus": VCPUS}]}
@@ -22,13 +21,14 @@ def look(ready: int, running: int = 0) -> dict[str, object]:
     return {"usage": [[number, 1, 1, 1, state, 0, []] for number, state in enumerate(states)]}
 
 
+LOAD = Workload("bursts", 16, (9.0,))
+ASKED = Experiment(16, PATCHED, (LOAD,), (1.0,), ("watched", "critical"), repetitions=2, records=True)
+(CELL,) = (cell.name for cell in ASKED.cells.possible)
+
+
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    load = Workload("bursts", 16, (9.0,))
-    asked = Experiment(16, PATCHED, (load,), (1.0,), ("watched", "critical"), repetitions=2, records=True)
-    store = Store(tmp_path, Experiment, TESTBED)
-    store.belonging_to(None, asked, {})
-    place = tmp_path / "records" / asked.cells.possible[0].name
+    place = tmp_path / "records" / CELL
     place.mkdir(parents=True)
     for arm, repetition, looks in (
         ("watched", 0, [look(1), look(0, 2)]),
@@ -41,24 +41,30 @@ def measured(tmp_path: Path) -> Path:
 
 
 def test_all_repetitions_of_an_arm_count_and_arms_without_a_daemon_have_no_record(measured: Path) -> None:
-    watched, critical = seen(measured)
-    assert (watched.arm, watched.ratio, watched.occasions.looks) == ("watched", 1.0, 3)
-    assert watched.occasions.counts == {15: 1, 11: 1}
-    assert (critical.arm, critical.occasions.total) == ("critical", 0)
+    publish_waiting(ASKED, measured)
+    found = read(measured / KEPT)[CELL]
+    assert list(found) == ["watched", "critical"]
+    assert (found["watched"].looks, found["watched"].counts) == (3, {15: 1, 11: 1})
+    assert (found["critical"].looks, found["critical"].total) == (1, 0)
+    assert (measured / PICTURE).stat().st_size > 0
 
 
-def test_what_was_seen_is_kept_as_it_was(measured: Path, tmp_path: Path) -> None:
-    file = tmp_path / "waiting.json"
-    write(measured, file)
-    assert read(file) == tuple(seen(measured))
-
-
-def test_a_table_says_how_often_how_many_and_how_often_nearly_all(measured: Path) -> None:
-    (_, _, watched, critical) = waiting_table(tuple(seen(measured))).splitlines()
+def test_a_table_says_how_often_how_many_and_how_often_nearly_all(
+    measured: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish_waiting(ASKED, measured)
+    (_, _, watched, critical) = waiting_table(read(measured / KEPT)).splitlines()
     assert watched == "| watched | 67 % of 3 looks; 13.0 wait; more than 13 in 50 % |"
     assert critical == "| critical | 0 % of 1 looks |"
+    assert watched in capsys.readouterr().out
 
 
-def test_a_folder_without_an_experiment_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="holds no experiment"):
-        list[Seen](seen(tmp_path))
+def test_a_cell_of_which_an_arm_has_no_record_says_so(measured: Path) -> None:
+    publish_waiting(ASKED, measured)
+    found = {**read(measured / KEPT), "another": {}}
+    assert waiting_table(found).splitlines()[2].endswith("| no record |")
+
+
+def test_without_records_nothing_is_written(tmp_path: Path) -> None:
+    publish_waiting(ASKED, tmp_path)
+    assert list(tmp_path.iterdir()) == []
