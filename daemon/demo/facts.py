@@ -27,6 +27,26 @@ class CpuTicks:
     stolen: int
 
 
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """What became of the machine's CPU time between two looks, as parts of it."""
+
+    busy: float
+    """Not idle: used by us or by others, or stolen."""
+    stolen: float
+    """Taken by the hypervisor."""
+
+    @classmethod
+    def between(cls, begin: CpuTicks, end: CpuTicks) -> CpuUse:
+        """Of looks at the same machine."""
+        total = max(1, end.total - begin.total)
+        return cls(1 - (end.idle - begin.idle) / total, (end.stolen - begin.stolen) / total)
+
+    def other_cores(self, cores: int, ours: float) -> float:
+        """How many of these cores were used by others, where `ours` were by us."""
+        return max(0.0, (self.busy - self.stolen) * cores - ours)
+
+
 def cpu_ticks(proc: Path = Path("/proc")) -> CpuTicks:
     """The machine's CPU time since boot."""
     ticks = [int(word) for word in _text(proc / "stat").splitlines()[0].split()[1 : ACCOUNTED_FIELDS + 1]]

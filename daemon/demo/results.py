@@ -44,8 +44,9 @@ class TenantResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One arm in one repetition. CPU times are of the measured part, in seconds;
-    `other_cores` is what the rest of the host used meanwhile."""
+    """One arm in one repetition. CPU times are of the measured part, in seconds; `busy` and `steal` are
+    parts of the machine's. `busy` is what was not idle, with `steal`, which the hypervisor took;
+    `other_cores` is what the rest of the host used meanwhile, without that."""
 
     arm: str
     repetition: int

@@ -20,7 +20,7 @@ from .arms import CONTROL, NONE, schedule
 from .blame import BlameWatch
 from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
-from .facts import CpuTicks, cpu_ticks, cpu_time_s
+from .facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
 from .layout import DAEMON, Layout, groups_for, managed_group, share_of
 from .process import end_within, read_json, sleep_until
 from .results import Measured, RunResult, TenantResult
@@ -256,8 +256,7 @@ def _between(begin_s: float | None, end_s: float | None) -> float | None:
 def _result(watched: _Watched, begin: _Mark, end: _Mark, report: Report) -> RunResult:
     used = [after - before for before, after in zip(begin.servers_s, end.servers_s, strict=True)]
     seconds = (end.at_ns - begin.at_ns) / 1e9
-    total = max(1, end.ticks.total - begin.ticks.total)
-    idle, stolen = end.ticks.idle - begin.ticks.idle, end.ticks.stolen - begin.ticks.stolen
+    machine = CpuUse.between(begin.ticks, end.ticks)
     blame_s = map(_between, begin.blame_s, end.blame_s)
     tenants = tuple(
         _with_cpu(replace(one.result(cpu_s / seconds), blame_s=blamed_s), before, after)
@@ -274,9 +273,9 @@ def _result(watched: _Watched, begin: _Mark, end: _Mark, report: Report) -> RunR
         tenants=tenants,
         client_cpu_s=client_s,
         daemon_cpu_s=daemon_s,
-        busy=1 - idle / total,
-        other_cores=max(0.0, (1 - idle / total) * watched.bench.plan.scenario.cores - ours),
-        steal=stolen / total,
+        busy=machine.busy,
+        other_cores=machine.other_cores(watched.bench.plan.scenario.cores, ours),
+        steal=machine.stolen,
         seconds=seconds,
         decided=report.decided,
         troubles=report.troubles,

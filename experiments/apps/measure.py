@@ -14,7 +14,7 @@ from dasec.demo.arms import CONTROL, NONE, settings_of
 from dasec.demo.blame import BlameWatch
 from dasec.demo.controller import Controller, Report, configuration, running
 from dasec.demo.errors import StartMissed, failure
-from dasec.demo.facts import CpuTicks, cpu_ticks, cpu_time_s
+from dasec.demo.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
 from dasec.demo.layout import CLIENT, DAEMON
 from dasec.demo.process import sleep_until, wait_until
 from dasec.demo.results import RunResult, TenantResult
@@ -224,15 +224,15 @@ def _result(
 ) -> RunResult:
     begin, end = marks
     seconds = (end.at_ns - begin.at_ns) / 1e9
-    total = max(1, end.ticks.total - begin.ticks.total)
-    busy = 1 - (end.ticks.idle - begin.ticks.idle) / total
+    machine = CpuUse.between(begin.ticks, end.ticks)
     used = [max(LEAST_CPU_S, after - before) for before, after in zip(begin.used_s, end.used_s, strict=True)]
     blamed = [
         None if before is None or after is None else after - before
         for before, after in zip(begin.blame_s, end.blame_s, strict=True)
     ]
-    clients_s, daemon_s = end.clients_s - begin.clients_s, end.daemon_s - begin.daemon_s
-    cores = bench.experiment.cores
+    clients_s = clients_used_s(end.clients_s - begin.clients_s, outcomes)
+    daemon_s = end.daemon_s - begin.daemon_s
+    ours = (sum(used) + clients_s + daemon_s) / seconds
     return RunResult(
         arm=run.arm,
         repetition=run.repetition,
@@ -244,13 +244,18 @@ def _result(
         ),
         client_cpu_s=clients_s,
         daemon_cpu_s=daemon_s,
-        busy=busy,
-        other_cores=max(0.0, busy * cores - (sum(used) + clients_s + daemon_s) / seconds),
-        steal=(end.ticks.stolen - begin.ticks.stolen) / total,
+        busy=machine.busy,
+        other_cores=machine.other_cores(bench.experiment.cores, ours),
+        steal=machine.stolen,
         seconds=seconds,
         decided=report.decided,
         troubles=report.troubles,
     )
+
+
+def clients_used_s(seen_s: float, outcomes: Sequence[Outcome]) -> float:
+    """By their own account where we saw less: on a busy host some have ended before they are looked at."""
+    return max(seen_s, sum(one.client_cpu_s for one in outcomes))
 
 
 def _tenant(name: str, outcome: Outcome, cores: float, blame_s: float | None) -> TenantResult:

@@ -50,6 +50,14 @@ def test_guest_time_is_not_counted_twice(proc: Path) -> None:
     assert facts.cpu_ticks(proc) == facts.CpuTicks(total=1050, idle=840, stolen=30)
 
 
+def test_what_the_hypervisor_took_was_used_by_nobody_else_on_the_host() -> None:
+    begin, end = facts.CpuTicks(1000, 800, 10), facts.CpuTicks(2000, 1200, 310)
+    use = facts.CpuUse.between(begin, end)
+    assert (use.busy, use.stolen) == (0.6, 0.3)
+    assert use.other_cores(cores=2, ours=0.5) == pytest.approx(0.1)
+    assert use.other_cores(cores=2, ours=0.7) == 0.0
+
+
 def test_a_busy_machine_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (0.51, 0.0, 0.0))
     assert "load average 0.51" in facts.warnings(cores=2)[0]
