@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import csv
 import statistics
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.statistics import Estimate, estimate, geometric_mean
+from dasec.demo.arms import NONE
+from dasec.demo.statistics import Estimate
 
 from ..apps.driver import CGROUP
+from ..suite.analysis import PACE
+from ..suite.effects import effect
+from ..suite.markdown import markdown_table
 
 FOLDER = Path(__file__).resolve().parent
 DATA = "here"
 METRICS = ("mean", "p99")
-POOLED = ("mean", "p50", "p99")
-LEAST_POOLED = 12
-"""Repetitions: an arm of one figure alone has too few to say more than that figure does."""
+MOST_OTHER_CORES = 0.2
+"""Used by something else on the host, as the pages say it: a fifth of a core."""
 
 WHOLE = "all"
 
@@ -64,11 +65,23 @@ def table(figure: str) -> str:
     rows = [["none, ms", *(_plain(runs, column) for column in shown)]]
     for arm in dict.fromkeys(one["arm"] for one in compared):
         rows.append([arm, *(_over_none(compared, column, arm) for column in shown)])
-    return _table(["mean, p99 over none", *shown.values()], rows)
+    return markdown_table(["mean, p99 over none", *shown.values()], rows)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+def surroundings(figure: str) -> str:
+    """What else went on while it was run, as its page says it."""
+    runs = {(one["cell"], one["repetition"], one["arm"]): one for one in lines(figure, "runs")}.values()
+    stolen = [100 * float(one["steal"]) for one in runs]
+    return (
+        f"the hypervisor took {statistics.median(stolen):.1f} % of the CPU time in the middle of the runs and"
+        f" {max(stolen):.0f} % at most; in {sum(map(disturbed, runs))} of {len(runs)} runs something else on"
+        " this host used more than a fifth of a core"
+    )
+
+
+def disturbed(run: Line) -> bool:
+    """Whether something else used so much."""
+    return float(run["other_cores"]) > MOST_OTHER_CORES
 
 
 def _plain(runs: Sequence[Line], column: Column) -> str:
@@ -84,56 +97,13 @@ def _plain(runs: Sequence[Line], column: Column) -> str:
     )
 
 
-def pooled() -> Mapping[str, Mapping[str, Sequence[float]]]:
-    """All repetitions of all figures with nothing but memcached: of each arm, by metric, the ratios to both
-    plain runs."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for figure in figures():
-        for block in _blocks(lines(figure, "runs")):
-            for metric in POOLED:
-                told = {arm: geometric_mean(each[metric]) for arm, each in block.items()}
-                plain = geometric_mean([told[NONE], told[CONTROL]])
-                for arm, value in told.items():
-                    found[arm][metric].append(value / plain)
-    return {arm: found[arm] for arm in sorted(found) if len(found[arm][POOLED[0]]) >= LEAST_POOLED}
-
-
-def pooled_table() -> str:
-    """With intervals."""
-    rows = [
-        [arm, *(_told(estimate(each[metric])) for metric in POOLED), str(len(each[POOLED[0]]))]
-        for arm, each in pooled().items()
-    ]
-    return _table(["over both plain runs", *POOLED, "repetitions"], rows)
-
-
-def _blocks(runs: Sequence[Line]) -> Iterator[Mapping[str, Mapping[str, Sequence[float]]]]:
-    """Of each repetition with memcached alone, by arm, the latencies of its instances."""
-    by_cell: dict[str, list[Line]] = defaultdict(list)
-    for one in runs:
-        by_cell[one["cell"]].append(one)
-    for mine in by_cell.values():
-        if {one["workload"] for one in mine} != {"memcached"}:
-            continue
-        blocks: dict[str, dict[str, dict[str, list[float]]]] = {}
-        for one in mine:
-            arm = blocks.setdefault(one["repetition"], {}).setdefault(one["arm"], defaultdict(list))
-            for metric in POOLED:
-                arm[metric].append(float(one[f"{metric}_ms"]))
-        yield from blocks.values()
-
-
-def _told(one: Estimate) -> str:
-    return f"{one.ratio:.2f} [{one.low:.2f}, {one.high:.2f}]"
-
-
 def effects(compared: Sequence[Line], column: Column, arm: str) -> Iterator[tuple[str, Line]]:
     """By metric: mean and p99 of a service, pace of batch work."""
     cell, part = column
     mine = {
         one["metric"]: one for one in compared if (one["cell"], one["part"], one["arm"]) == (cell, part, arm)
     }
-    for metric in METRICS if "mean" in mine else ("pace",):
+    for metric in METRICS if METRICS[0] in mine else (PACE,):
         if metric in mine:
             yield metric, mine[metric]
 
@@ -141,6 +111,6 @@ def effects(compared: Sequence[Line], column: Column, arm: str) -> Iterator[tupl
 def _over_none(compared: Sequence[Line], column: Column, arm: str) -> str:
     told, verdict = [], ""
     for _, one in effects(compared, column, arm):
-        told.append(f"{float(one['over_none']):.2f} [{float(one['low']):.2f}, {float(one['high']):.2f}]")
+        told.append(effect(Estimate(float(one["over_none"]), float(one["low"]), float(one["high"]))))
         verdict = one["verdict"]
     return ", ".join(told) + (f": {verdict}" if verdict else "")
