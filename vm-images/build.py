@@ -67,23 +67,37 @@ def main(arguments: Sequence[str]) -> int:
         "--mirror", help="a Debian archive instead of the usual one: one of snapshot.debian.org"
     )
     parser.add_argument("--fresh", action="store_true", help="build again what is there")
+    parser.add_argument("--check", action="store_true", help="build nothing: is it there, or could it be?")
     asked = parser.parse_args(arguments)
     os.environ["PATH"] += ":/usr/sbin:/sbin"  # where depmod is, and who is not root does not look
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")
     os.umask(0o022)
     try:
         for name in asked.images:
-            print(image(read(name), asked.mirror, fresh=asked.fresh))
+            recipe = read(name)
+            if asked.check:
+                print(checked(recipe, asked.mirror))
+            else:
+                print(image(recipe, asked.mirror, fresh=asked.fresh))
     except (RecipeError, TreeError, BuildError) as error:
         print(f"vm-images/build.py: {error}", file=sys.stderr)
         return {RecipeError: USAGE, BuildError: getattr(error, "status", FAILED)}.get(type(error), FAILED)
     return 0
 
 
+def checked(recipe: Recipe, mirror: str | None) -> Path:
+    """The folder of the image, or where it would be; refused where this machine could not build it. Whether
+    the archive answers is not asked."""
+    folder = _folder(recipe, mirror, _directory(recipe))
+    if not folder.exists():
+        _refuse_without_tools()
+    return folder
+
+
 def image(recipe: Recipe, mirror: str | None, *, fresh: bool = False) -> Path:
     """The folder of the image; built now unless it is there."""
     source = _directory(recipe)
-    folder = _cache() / f"{recipe.name}-{_key(recipe, mirror, source)}"
+    folder = _folder(recipe, mirror, source)
     if folder.exists() and not fresh:
         return folder
     with one_at_a_time(folder.parent):
@@ -93,13 +107,17 @@ def image(recipe: Recipe, mirror: str | None, *, fresh: bool = False) -> Path:
 def _made(recipe: Recipe, mirror: str | None, source: Path | None, folder: Path, *, fresh: bool) -> Path:
     if folder.exists() and not fresh:  # by whoever was here before us
         return folder
-    if missing := sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None}):
-        raise BuildError(f"missing on this machine: {' '.join(missing)}: install them", HOST)
+    _refuse_without_tools()
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{recipe.name}-") as scratch:
         made = _build(recipe, mirror, source, Path(scratch))
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
     return folder
+
+
+def _refuse_without_tools() -> None:
+    if missing := sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None}):
+        raise BuildError(f"missing on this machine: {' '.join(missing)}: install them", HOST)
 
 
 def _build(recipe: Recipe, mirror: str | None, source: Path | None, scratch: Path) -> Path:
@@ -158,6 +176,10 @@ def _directory(recipe: Recipe) -> Path | None:
     if not Path(named).is_dir():
         raise BuildError(f"{recipe.name}: {variable}: {named}: is no directory", USAGE)
     return Path(named).resolve()
+
+
+def _folder(recipe: Recipe, mirror: str | None, source: Path | None) -> Path:
+    return _cache() / f"{recipe.name}-{_key(recipe, mirror, source)}"
 
 
 def _cache() -> Path:

@@ -20,7 +20,7 @@ from dasec.exits import ExitStatus, Refusal
 from .catalogue import DRIVERS
 from .driver import CONTAINER, GUEST, HERE, Place
 from .gluoncv import environment_folder, make_environment
-from .places import PLACES, Anywhere, InContainer, InGroup, InGuest
+from .places import PLACES, Anywhere, InContainer, InGroup, InGuest, unready_place
 from .run_command import compare, report, run
 from .selftest import test
 
@@ -55,7 +55,7 @@ def selftest(names: tuple[str, ...], place_name: str) -> None:
         raise Refusal(
             ExitStatus.USAGE, f"selftest: {unknown[0]}: no such application: there are {', '.join(DRIVERS)}"
         )
-    reason = PLACES[place_name]()
+    reason = unready_place(place_name)
     if reason is not None:
         raise Refusal(ExitStatus.HOST, f"selftest: {place_name}: {reason}")
     failed = False

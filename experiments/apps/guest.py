@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dasec.exits import ExitStatus, Refusal
-from tests.vm.built import HostCannotError, guest_image
+from tests.vm.built import HostCannotError, check_guest_image, guest_image
 
 QEMU = "qemu-system-x86_64"
 
@@ -48,13 +48,38 @@ def missing_qemu() -> str | None:
     return None
 
 
-@functools.cache
+def missing_image() -> str | None:
+    """Why the image is neither there nor can be built, in one line; None: no reason is known."""
+    found = _tried(check_guest_image)
+    return found if isinstance(found, str) else None
+
+
+def unbuilt_image() -> str | None:
+    """The same after it was built if it was not there, which takes a minute; None: it is there."""
+    found = built()
+    return found if isinstance(found, str) else None
+
+
 def image() -> Path:
-    """The image's folder; built if it is not there yet, which takes a minute. Refusal if it cannot be."""
+    """The image's folder; built if it is not there yet. Refusal if it cannot be."""
+    found = built()
+    if isinstance(found, str):
+        raise Refusal(ExitStatus.HOST, found)
+    return found
+
+
+@functools.cache
+def built() -> Path | str:
+    """Tried once: what is not there now, a network perhaps, is not looked for again in every run."""
+    return _tried(guest_image)
+
+
+def _tried(made: Callable[[str], Path]) -> Path | str:
+    """The folder, or why there is none."""
     try:
-        return guest_image(IMAGE)
+        return made(IMAGE)
     except (HostCannotError, RuntimeError) as error:
-        raise Refusal(ExitStatus.HOST, f"guest image: {str(error).strip().splitlines()[-1]}") from None
+        return f"guest image: {str(error).strip().splitlines()[-1]}"
 
 
 def qemu_command(

@@ -17,7 +17,7 @@ from dasec.linux.errors import HierarchyMissing
 
 from .bundle import missing_runtime, run_command, write_bundle
 from .driver import CGROUP, CONTAINER, GUEST, HERE, Role
-from .guest import image, missing_qemu, qemu_command
+from .guest import image, missing_image, missing_qemu, qemu_command, unbuilt_image
 
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"
@@ -168,7 +168,17 @@ def _missing_container() -> str | None:
 
 
 def _missing_guest() -> str | None:
-    return _missing_group() or missing_qemu()
+    return _missing_group() or missing_qemu() or missing_image()
+
+
+def missing_place(place: str) -> str | None:
+    """As `PLACES` has it, where nothing is made."""
+    return PLACES[place]()
+
+
+def unready_place(place: str) -> str | None:
+    """The same after making what processes need there: a guest's image takes a minute."""
+    return PLACES[place]() or (unbuilt_image() if place == GUEST else None)
 
 
 PLACES: Mapping[str, Callable[[], str | None]] = {

@@ -22,6 +22,7 @@ from .compare import differences_of, page_of, text_of
 from .export import export
 from .measure import CALIBRATION
 from .page import write_page
+from .places import missing_place, unready_place
 from .results import EXPERIMENT, note, read, store_in
 from .runner import Schedule, measure_all, refuse_unfit, schedule
 from .schema import Experiment, load
@@ -49,7 +50,7 @@ def run(
     asked = load(file, DRIVERS)
     given = {"seed": seed, "repetitions": repetitions, "cores": asked.cores or len(os.sched_getaffinity(0))}
     wish = asked.model_copy(update={name: value for name, value in given.items() if value is not None})
-    found = schedule(wish, DRIVERS)
+    found = schedule(wish, DRIVERS, missing_place if dry_run else unready_place)
     _announce(wish, found)
     if dry_run:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from . import arrivals
 from .cells import Cell, Gap, arms_of, cells_of
 from .driver import Driver
 from .measure import Bench, Run, measure
-from .places import PLACES
 from .results import EXPERIMENT, Conditions, raw_folder
 from .schema import Experiment
 
@@ -43,11 +42,14 @@ class Schedule:
         return sum(len(block.arms) for block in self.blocks)
 
 
-def schedule(experiment: Experiment, drivers: Mapping[str, Driver]) -> Schedule:
-    """Which blocks can be measured here, in their order; and what cannot, or is not as it should be."""
-    reasons = {name: drivers[name].missing for name in experiment.drivers}
-    reasons |= {name: PLACES[name] for name in experiment.places}
-    missing = {name: why for name, reason in reasons.items() if (why := reason()) is not None}
+def schedule(
+    experiment: Experiment, drivers: Mapping[str, Driver], missing_place: Callable[[str], str | None]
+) -> Schedule:
+    """Which blocks can be measured here, in their order; and what cannot, or is not as it should be. Why
+    there is no such place is told in one line; None: there is."""
+    reasons = {name: drivers[name].missing() for name in experiment.drivers}
+    reasons |= {name: missing_place(name) for name in experiment.places}
+    missing = {name: why for name, why in reasons.items() if why is not None}
     cells = cells_of(experiment, experiment.cores, drivers, missing)
     blocks = tuple(
         Block(block.cell, block.repetition, tuple(arm for arm in block.arms if arm in arms))

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import Refusal
-from experiments.apps.guest import image
-from experiments.apps.places import PLACES
+from experiments.apps.places import unready_place
 
 from ..conftest import refuse
 from .test_experiments import check_nothing_is_left
@@ -40,12 +38,8 @@ RUN = Path("raw/cache-r1-vm-guest")
 
 @pytest.mark.host
 def test_memcached_in_a_guest_is_measured_and_its_vcpus_are_found(repository: Path, tmp_path: Path) -> None:
-    if reason := PLACES["guest"]():
+    if reason := unready_place("guest"):
         refuse(reason)
-    try:
-        image()
-    except Refusal as refusal:
-        refuse(str(refusal))
     file, out = tmp_path / "guest.toml", tmp_path / "out"
     file.write_text(FILE, encoding="utf-8")
     command = [sys.executable, "-m", "experiments.apps", "run", str(file), "--out", str(out)]

@@ -30,6 +30,11 @@ def guest_image(name: str) -> Path:
     return _built([*IMAGES, name])
 
 
+def check_guest_image(name: str) -> Path:
+    """Where it is, or would be. HostCannotError if it is not there and this host lacks what builds it."""
+    return _built([*IMAGES, "--check", name])
+
+
 def _built(command: Sequence[str]) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == HOST_CANNOT:

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.exits import Refusal
+from experiments.apps import guest
 from experiments.apps.bundle import run_command, write_bundle
 from experiments.apps.child import Child, held, in_session, within
-from experiments.apps.guest import accelerator, qemu_command
+from experiments.apps.guest import accelerator, image, missing_image, qemu_command, unbuilt_image
 from experiments.apps.places import PLACES, Anywhere, descendants
+from tests.vm.built import IMAGES, HostCannotError
 
 
 def proc_with(root: Path, parents: dict[int, int]) -> Path:
@@ -115,6 +117,58 @@ def test_every_place_that_is_not_there_has_a_reason_of_one_line() -> None:
     for missing in PLACES.values():
         reason = missing()
         assert reason is None or (reason and "\n" not in reason)
+
+
+@pytest.fixture
+def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A host without programs and without images, which would lie in this folder."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("DASEC_IMAGES_CACHE", str(tmp_path / "images"))
+    return tmp_path / "images"
+
+
+def test_what_an_image_is_built_with_is_missed_before_it_is_built(bare_host: Path) -> None:
+    assert "missing on this machine: binutils cpio" in (missing_image() or "")
+    assert not bare_host.exists()
+
+
+def test_an_image_that_is_there_needs_nothing_to_build_it(
+    bare_host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for program in ("mmdebstrap", "cpio", "depmod", "modprobe", "readelf", "make", "cc"):
+        (tmp_path / "bin" / program).touch(mode=0o755)
+    told = subprocess.run([*IMAGES, "--check", guest.IMAGE], capture_output=True, text=True, check=True)
+    folder = Path(told.stdout.strip())
+    assert (folder.parent, folder.exists()) == (bare_host, False)
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("PATH", "")
+    assert missing_image() is None
+
+
+class Builder:
+    """Has no network."""
+
+    def __init__(self) -> None:
+        self.tried = 0
+
+    def __call__(self, name: str) -> Path:
+        self.tried += 1
+        raise HostCannotError(f"{name}: no archive answers")
+
+
+def test_an_image_that_could_not_be_built_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = Builder()
+    monkeypatch.setattr(guest, "guest_image", builder)
+    guest.built.cache_clear()
+    try:
+        assert unbuilt_image() == "guest image: small: no archive answers"
+        for _ in range(2):
+            with pytest.raises(Refusal, match="guest image: small: no archive answers"):
+                image()
+    finally:
+        guest.built.cache_clear()
+    assert builder.tried == 1
 
 
 def test_a_guest_is_told_its_command_through_the_kernels_command_line(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from dasec.exits import ExitStatus, Refusal
 from experiments.apps.catalogue import DRIVERS
-from experiments.apps.cells import Cell, arms_of, cells_of, seed_for
+from experiments.apps.cells import Cell, Gap, arms_of, cells_of, seed_for
 from experiments.apps.measure import settings_for
+from experiments.apps.runner import schedule
 from experiments.apps.schema import Experiment, load
 
 FILE = """
@@ -99,6 +100,13 @@ def test_arrivals_depend_on_seed_cell_repetition_and_instance_and_on_no_arm(tmp_
     seeds |= {seed_for(experiment, second, 0, 0), seed_for(other, first, 0, 0)}
     assert len(seeds) == 6
     assert seed_for(experiment, first, 0, 0) == seed_for(read(tmp_path, FILE), first, 0, 0)
+
+
+def test_a_place_that_is_not_there_is_a_gap_before_anything_is_measured(tmp_path: Path) -> None:
+    experiment = read(tmp_path, FILE.replace("ratios", 'cores = 2\nplaces = ["cgroup", "guest"]\nratios'))
+    found = schedule(experiment, DRIVERS, {"cgroup": None, "guest": "guest image: no cpio"}.get)
+    assert Gap("place: guest", "guest image: no cpio") in found.conditions.gaps
+    assert {block.cell.place for block in found.blocks} <= {"cgroup"}
 
 
 def test_all_mistakes_are_told_at_once_each_in_one_line(tmp_path: Path) -> None:
