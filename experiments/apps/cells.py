@@ -51,9 +51,13 @@ class Cell:
     @property
     def name(self) -> str:
         """As in the report and in the names of files."""
+        return self.point if self.place == CGROUP else f"{self.point}-{self.place}"
+
+    @property
+    def point(self) -> str:
+        """What it has in common with the cells that differ in their place only."""
         factor = "" if self.rate_factor == 1 else f"-x{self.rate_factor:g}"
-        place = "" if self.place == CGROUP else f"-{self.place}"
-        return f"{self.mix}-r{self.ratio:g}{factor}-{self.layout}{place}"
+        return f"{self.mix}-r{self.ratio:g}{factor}-{self.layout}"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -118,8 +122,8 @@ def arms_of(experiment: Experiment, cell: Cell) -> tuple[str, ...]:
 
 
 def seed_for(experiment: Experiment, cell: Cell, repetition: int, index: int) -> int:
-    """Of the arrivals of one instance: no arm goes in, so all arms have the same."""
-    return random.Random(f"{experiment.seed}/{cell.name}/{repetition}/{index}").randrange(2**31)
+    """Of the arrivals of one instance: no arm and no place goes in, so all of them have the same."""
+    return random.Random(f"{experiment.seed}/{cell.point}/{repetition}/{index}").randrange(2**31)
 
 
 def _counts(mix: MixTable, vcpus: float, drivers: Mapping[str, Driver]) -> tuple[int, ...] | None:

@@ -102,6 +102,15 @@ def test_arrivals_depend_on_seed_cell_repetition_and_instance_and_on_no_arm(tmp_
     assert seed_for(experiment, first, 0, 0) == seed_for(read(tmp_path, FILE), first, 0, 0)
 
 
+def test_cells_that_differ_in_their_place_only_have_the_same_arrivals(tmp_path: Path) -> None:
+    places = ["cgroup", "container", "guest"]
+    experiment = read(tmp_path, FILE.replace("ratios = [1, 2, 3]", f"ratios = [3]\nplaces = {places}"))
+    them = [cell for cell in cells(experiment) if cell.mix == "caches"]
+    assert [cell.place for cell in them] == places
+    assert len({cell.name for cell in them}) == 3
+    assert len({seed_for(experiment, cell, 1, 2) for cell in them}) == 1
+
+
 def test_a_place_that_is_not_there_is_a_gap_before_anything_is_measured(tmp_path: Path) -> None:
     experiment = read(tmp_path, FILE.replace("ratios", 'cores = 2\nplaces = ["cgroup", "guest"]\nratios'))
     found = schedule(experiment, DRIVERS, {"cgroup": None, "guest": "guest image: no cpio"}.get)
