@@ -24,7 +24,8 @@ from .wish import ARMS, Cell, Order, Wish
 
 INSIDE = Inside(Path(__file__).resolve().parent, "inside", ("scenarios", "wish"), (LIBRARY,))
 DEFAULTS = {"repetitions": 4, "seconds": 8.0, "warmup": 1.5, "lead": 8.0, "seed": 1}
-"""The daemon, and each service, needs a second of a 333 MIPS core to be there."""
+"""A service needs a second of a 333 MIPS core to be there, and the daemon has to look before the load
+begins."""
 
 
 @click.command(

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from dasec.demo.arms import CONTROL, NONE, settings_of
 from dasec.exits import ExitStatus, Refusal
+from dasec.status import FILE_NAME, Status
 from tests.host.domains import pid_of
 from tests.host.libvirtd import Libvirtd
 from tests.waiting import wait_for
@@ -168,7 +169,7 @@ class Site:
                 start_new_session=True,  # as a service: autogroup would make it share with libvirtd
             )
         try:
-            wait_for(lambda: (state / "status.json").exists() or process.poll() is not None)
+            wait_for(lambda: (state / FILE_NAME).exists() or process.poll() is not None)
             if process.poll() is None:
                 yield state
         finally:
@@ -196,6 +197,5 @@ def _groups_of(pid: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _status(state: Path) -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads((state / "status.json").read_text(encoding="utf-8"))
-    return shown
+def _status(state: Path) -> Status:
+    return cast(Status, json.loads((state / FILE_NAME).read_text(encoding="utf-8")))
