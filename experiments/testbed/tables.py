@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dasec.demo.arms import NONE
 from dasec.demo.results import RunResult
 
+from ..suite.markdown import markdown_table
 from .findings import METRICS, PINNED, Values, latency_ms
 
 NOT_RUN = "not run"
@@ -17,7 +18,7 @@ def growth_table(causes: Mapping[str, Mapping[float, Values]]) -> str:
     """Of each load mean and p99 in ms by ratio, and in brackets the same once more over the first time."""
     ratios = sorted({ratio for at in causes.values() for ratio in at})
     rows = [[_named(cause), *(_latencies(at.get(ratio)) for ratio in ratios)] for cause, at in causes.items()]
-    return _table(["mean, p99 ms", *(f"ratio {ratio:.3g}" for ratio in ratios)], rows)
+    return markdown_table(["mean, p99 ms", *(f"ratio {ratio:.3g}" for ratio in ratios)], rows)
 
 
 def plain_table(found: Mapping[float, Mapping[str, Sequence[RunResult]]]) -> str:
@@ -32,13 +33,13 @@ def plain_table(found: Mapping[float, Mapping[str, Sequence[RunResult]]]) -> str
         for ratio, arms in found.items()
         for run in arms[NONE][:1]
     ]
-    return _table(["ratio", "busy", "mean ms", "p99 ms", "requests/s of a workload"], rows)
+    return markdown_table(["ratio", "busy", "mean ms", "p99 ms", "requests/s of a workload"], rows)
 
 
 def policy_table(found: Mapping[float, Mapping[str, Values]], arms: Sequence[str]) -> str:
     """Of each arm mean and p99 over the plain kernel by ratio: the geometric mean, and each repetition."""
     rows = [[arm, *(_over_none(found[ratio].get(arm)) for ratio in found)] for arm in arms]
-    return _table(["mean, p99 over none", *(f"ratio {ratio:.3g}" for ratio in found)], rows)
+    return markdown_table(["mean, p99 over none", *(f"ratio {ratio:.3g}" for ratio in found)], rows)
 
 
 def cause_table(found: Mapping[str, Mapping[float, Mapping[str, Values]]], arms: Sequence[str]) -> str:
@@ -49,7 +50,7 @@ def cause_table(found: Mapping[str, Mapping[float, Mapping[str, Values]]], arms:
         for cause, at in found.items()
         for arm in arms
     ]
-    return _table(["mean, p99 over none", *(f"ratio {ratio:.3g}" for ratio in ratios)], rows)
+    return markdown_table(["mean, p99 over none", *(f"ratio {ratio:.3g}" for ratio in ratios)], rows)
 
 
 def cost_table(found: Mapping[float, Mapping[str, Sequence[RunResult]]], arms: Sequence[str]) -> str:
@@ -61,13 +62,13 @@ def cost_table(found: Mapping[float, Mapping[str, Sequence[RunResult]]], arms: S
                 late = run.decided.get("late periods", 0)
                 told = (f"{late} of {late + run.decided['periods']}", str(run.decided.get("applied", 0)))
                 rows.append([arm, f"{ratio:.3g}", f"{100 * run.daemon_cpu_s / run.seconds:.0f} %", *told])
-    return _table(["", "ratio", "of a CPU", "periods left out", "writes"], rows)
+    return markdown_table(["", "ratio", "of a CPU", "periods left out", "writes"], rows)
 
 
 def short_table(rows: Iterable[tuple[str, str, Values, Mapping[str, Values]]], arms: Sequence[str]) -> str:
     """Much in few numbers: at a place, with a kernel, how the plain kernel has grown, and arms over it."""
     head = ["mean, p99", "kernel", "plain kernel over ratio 1", *(f"{arm} over plain" for arm in arms)]
-    return _table(
+    return markdown_table(
         head,
         [
             [where, kernel, _over_none(grown), *(_over_none(found[arm]) for arm in arms)]
@@ -99,8 +100,3 @@ def _ratio(each: Sequence[float]) -> str:
     if len(each) == 1:
         return mean
     return f"{mean} [{', '.join(f'{one:.2f}'.removeprefix('0') for one in each)}]"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from dasec.demo.run import record_name
 
+from ..suite.markdown import markdown_table
 from ..suite.occasions import Occasions, occasions
 from .experiment import Experiment
 
@@ -49,8 +50,7 @@ def waiting_table(found: Waiting) -> str:
     """How often somebody waited while others were ready, how many then, and how often nearly all."""
     arms = dict.fromkeys(arm for by_arm in found.values() for arm in by_arm)
     rows = [[arm, *(_told(by_arm.get(arm)) for by_arm in found.values())] for arm in arms]
-    lines = [["", *found], ["---"] * (1 + len(found)), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table(["", *found], rows)
 
 
 def draw(found: Waiting) -> Figure:
