@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, cast
 
+from dasec.baselines.names import matches
+
 READY, RUNNING = "ready", "running"
+NAME = 3
+"""In what the record says of a vCPU."""
 
 
 class _Workload(TypedDict):
     name: str
-    vcpus: list[object]
+    vcpus: list[list[object]]
 
 
 class _Line(TypedDict, total=False):
@@ -59,8 +63,11 @@ class Occasions:
         return tuple(found)
 
 
-def occasions(records: Iterable[Path], instances: frozenset[str]) -> Occasions:
-    """Of the workloads of these names, in these records."""
+def occasions(
+    records: Iterable[Path], instances: frozenset[str], names: Sequence[str] | None = None
+) -> Occasions:
+    """Of the workloads of these instances, in these records; with `names` (patterns) only where one of the
+    ready vCPUs is called so."""
     counts: Counter[int] = Counter()
     looks = 0
     for record in records:
@@ -70,7 +77,7 @@ def occasions(records: Iterable[Path], instances: frozenset[str]) -> Occasions:
             workloads = line.get("workloads", workloads)
             if "usage" not in line:
                 continue
-            for waiting, ready in _states(workloads, line["usage"], instances):
+            for waiting, ready in _states(workloads, line["usage"], instances, names):
                 looks += 1
                 if ready and waiting:
                     counts[waiting] += 1
@@ -86,14 +93,23 @@ def _line(text: str) -> _Line:
 
 
 def _states(
-    workloads: list[_Workload], usage: list[list[object]], instances: frozenset[str]
+    workloads: list[_Workload],
+    usage: list[list[object]],
+    instances: frozenset[str],
+    names: Sequence[str] | None,
 ) -> Iterable[tuple[int, int]]:
-    """Of each workload how many vCPUs wait, and how many are ready."""
+    """Of each workload how many vCPUs wait, and how many are ready, of those called so."""
     states = {row[0]: row[4] for row in usage}
     first = 0
     for workload in workloads:
         numbers = range(first, first + len(workload["vcpus"]))
         first = numbers.stop
         if workload["name"] in instances:
-            found = Counter(states.get(number) for number in numbers)
-            yield len(numbers) - found[READY] - found[RUNNING], found[READY]
+            found = [states.get(number) for number in numbers]
+            ready = [vcpu for vcpu, state in zip(workload["vcpus"], found, strict=True) if state == READY]
+            asked = ready if names is None else [vcpu for vcpu in ready if _called(vcpu, names)]
+            yield len(found) - len(ready) - found.count(RUNNING), len(asked)
+
+
+def _called(vcpu: list[object], names: Sequence[str]) -> bool:
+    return any(matches(pattern, str(vcpu[NAME])) for pattern in names)

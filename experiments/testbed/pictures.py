@@ -36,7 +36,7 @@ FREE, FIXED = "#4477aa", "#cc6677"
 ARMS = {
     **{"critical": "#228833", "oracle": "#222222", "dasec": "#cc6677", "dasec:tsa": "#ee99aa"},
     **{"dasec:rla": "#dd7733", "dasec:rcr": "#aa3377", "static": "#bbbbbb", "bvt": "#66ccee"},
-    **{"parties": "#ccbb44", "critical:yield_latency_percent=100": "#99cc77"},
+    **{"parties": "#ccbb44", "critical:yield_latency_percent=100": "#99cc77", "watched": "#aaaaff"},
 }
 
 

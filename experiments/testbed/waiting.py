@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,15 +24,24 @@ MOST = 13
 
 KEPT, PICTURE = "waiting.json", "waiting.png"
 
-Waiting = Mapping[str, Mapping[str, Occasions]]
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The occasions in all runs of an arm: with anybody ready, and with one that requests wait for."""
+
+    any: Occasions
+    serving: Occasions
+
+
+Waiting = Mapping[str, Mapping[str, Seen]]
 """Of each cell and arm whose runs left records."""
 
-_WAITING = TypeAdapter(dict[str, dict[str, Occasions]])
+_WAITING = TypeAdapter(dict[str, dict[str, Seen]])
 
 
 def publish_waiting(experiment: Experiment, folder: Path) -> None:
     """The table, and beside it a file and a picture, if the folder has records of this experiment."""
-    found: dict[str, dict[str, Occasions]] = {}
+    found: dict[str, dict[str, Seen]] = {}
     for cell, arm, seen in _seen(experiment, folder):
         found.setdefault(cell, {})[arm] = seen
     if not found:
@@ -47,35 +57,45 @@ def read(file: Path) -> Waiting:
 
 
 def waiting_table(found: Waiting) -> str:
-    """How often somebody waited while others were ready, how many then, and how often nearly all."""
-    arms = dict.fromkeys(arm for by_arm in found.values() for arm in by_arm)
-    rows = [[arm, *(_told(by_arm.get(arm)) for by_arm in found.values())] for arm in arms]
-    return markdown_table(["", *found], rows)
+    """How often somebody waited while others were ready, or while one was that requests wait for; and how
+    often nearly all did then."""
+    nearly_all = f"then more than {MOST} wait"
+    return markdown_table(
+        ["", "arm", "looks", "anybody ready", nearly_all, "a serving one ready", nearly_all],
+        [
+            [cell, arm, str(one.any.looks), *_told(one.any), *_told(one.serving)]
+            for cell, by_arm in found.items()
+            for arm, one in by_arm.items()
+        ],
+    )
 
 
 def draw(found: Waiting) -> Figure:
-    """Cumulative, a panel a cell."""
+    """Cumulative, a panel a cell: all occasions, then those with a serving one ready."""
     from ..apps.pictures import draw_waiting
 
-    return draw_waiting(found, list(dict.fromkeys(arm for by_arm in found.values() for arm in by_arm)))
+    arms = list(dict.fromkeys(arm for by_arm in found.values() for arm in by_arm))
+    panels = {cell: {arm: one.any for arm, one in by_arm.items()} for cell, by_arm in found.items()}
+    for cell, by_arm in found.items():
+        panels[f"{cell}, a serving one ready"] = {arm: one.serving for arm, one in by_arm.items()}
+    return draw_waiting(panels, arms)
 
 
-def _seen(experiment: Experiment, folder: Path) -> Iterator[tuple[str, str, Occasions]]:
+def _seen(experiment: Experiment, folder: Path) -> Iterator[tuple[str, str, Seen]]:
     wish = experiment.wish
     for cell in experiment.cells.possible:
         place = folder / "records" / cell.name
-        names = frozenset(tenant.name for tenant in cell.scenario.tenants)
+        tenants = cell.scenario.tenants
+        instances = frozenset(tenant.name for tenant in tenants)
+        serving = sorted({name for tenant in tenants for name in tenant.critical})
         for arm in wish.arms:
-            files = [place / record_name(arm, number) for number in range(wish.repetitions)]
-            found = occasions((file for file in files if file.exists()), names)
-            if found.looks:
-                yield cell.name, arm, found
+            named = (place / record_name(arm, number) for number in range(wish.repetitions))
+            files = [file for file in named if file.exists()]
+            seen = Seen(occasions(files, instances), occasions(files, instances, serving))
+            if seen.any.looks:
+                yield cell.name, arm, seen
 
 
-def _told(one: Occasions | None) -> str:
-    if one is None:
-        return "no record"
-    often = f"{100 * one.total / one.looks:.0f} % of {one.looks} looks"
-    if not one.total:
-        return often
-    return f"{often}; {one.mean:.1f} wait; more than {MOST} in {100 * one.more_than(MOST):.0f} %"
+def _told(one: Occasions) -> tuple[str, str]:
+    most = f"{100 * one.more_than(MOST):.0f} %" if one.total else "–"
+    return f"{100 * one.total / one.looks:.0f} %", most

@@ -54,7 +54,10 @@ CELLS = cells_of(EXPERIMENT, 2, DRIVERS, {}).possible
 GAP = Gap("masstree: tailbench-masstree", "TAILBENCH_DIR: not set")
 FASTER = {"none": 1.0, "none-again": 1.01, "critical": 0.5}
 LINE = {
-    "workloads": [{"name": "memcached-0", "vcpus": [0, 0, 0]}, {"name": "matrixmul-0", "vcpus": [0, 0]}],
+    "workloads": [
+        {"name": "memcached-0", "vcpus": [[0], [0], [0]]},
+        {"name": "matrixmul-0", "vcpus": [[0], [0]]},
+    ],
     "usage": [[0, 1, 1, 1, "ready", 0, []], [1, 1, 1, 1, "running", 0, []], [3, 1, 1, 1, "running", 0, []]],
 }
 
