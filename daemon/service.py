@@ -16,6 +16,7 @@ from .config import Config
 from .edges.monitor import open_edges
 from .edges.reading import WakeEdges
 from .exits import ExitStatus, Refusal
+from .giveway import giving_way
 from .hosts.host import Capabilities, Host, Restored
 from .hosts.mainline import Mainline, OnForeignWrite
 from .hosts.patched import PatchedCfs
@@ -115,6 +116,7 @@ def serve(order: Order) -> None:
             budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
         )
         _introduce(order, stage.host.capabilities)
+        stack.enter_context(giving_way())
         with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive) as pace:
             restored = control(parts, pace)
         manager.stopping()

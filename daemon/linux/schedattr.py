@@ -95,6 +95,13 @@ def set_slice(tid: int, slice_ns: int) -> None:
         raise _error("sched_setattr")
 
 
+def put(tid: int, policy: int, slice_ns: int) -> None:
+    """Give a thread a fair policy and a slice; nice stays. Raises OSError."""
+    wanted = _Layout(size=_BYTES, policy=policy, nice=get(tid).nice, runtime=slice_ns)
+    if _syscall(_SET, tid, ctypes.byref(wanted), 0) < 0:
+        raise _error("sched_setattr")
+
+
 def default_slice_ns() -> int:
     """The slice of a thread that never asked for one; found on a thread made for it."""
     found: list[int] = []

@@ -55,6 +55,8 @@ def _settle_in() -> None:
             file.write(text)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+    with contextlib.suppress(OSError):  # giveway.py: the daemon that has started us lets others go first
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def _watch(life: int, daemon_pid: int) -> select.poll | None:

@@ -119,6 +119,19 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
     assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED
 
 
+def test_the_daemon_takes_no_core_from_who_runs_and_leaves_it_to_who_wakes_up(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    with daemon(tmp_path, configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")) as process:
+        wait_for(lambda: schedattr.get(process.pid).policy == schedattr.SCHED_BATCH)
+        ours, theirs = schedattr.get(process.pid), schedattr.get(busy[0])
+        slices = ours.slice_ns > theirs.slice_ns
+        assert slices or ours.slice_ns == 0  # before 6.12 no thread has one of its own
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        named = {Path(f"/proc/{pid}/comm").read_text().strip(): int(pid) for pid in children}
+        assert schedattr.get(named["dasec-keeper"]).policy == schedattr.SCHED_OTHER
+
+
 def test_a_reload_lets_a_workload_go_as_it_was_takes_another_and_replays(
     tmp_path: Path, busy: list[int]
 ) -> None:
