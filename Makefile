@@ -1,13 +1,14 @@
-# `make help` lists the targets. DEMO_ARGS, TEST_ARGS, BENCH_ARGS, SOAK_ARGS and IMAGES are passed on.
+# `make help` lists the targets. DEMO_ARGS, TEST_ARGS, BENCH_ARGS, SOAK_ARGS, HOSTILE_ARGS and IMAGES are passed on.
 DEMO_ARGS ?=
 SOAK_ARGS ?=
+HOSTILE_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?= --vcpus 256
 IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load images chaos soak deb testbed-quick experiments-quick
+.PHONY: help dev test lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -53,6 +54,10 @@ soak: ## churn, kills, reloads for half an hour (root; SOAK_ARGS="--minutes 5"),
 	@tools/setup
 	$(BIN)/python -m tests.soak $(SOAK_ARGS)
 
+hostile: ## ten minutes beside a user who means harm (root; HOSTILE_ARGS="--minutes 2")
+	@tools/setup
+	$(BIN)/python -m tests.hostile $(HOSTILE_ARGS)
+
 testbed-quick: ## the machine of many CPUs: is it as it should be, does it repeat (experiments/testbed)
 	@tools/setup
 	rm -rf build/testbed-quick
@@ -60,7 +65,7 @@ testbed-quick: ## the machine of many CPUs: is it as it should be, does it repea
 
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup
-	$(BIN)/python -m pytest --run-slow -m slow tests/chaos $(TEST_ARGS)
+	$(BIN)/python -m pytest --run-slow -m slow tests/chaos tests/protocol tests/unit/safety/test_damage.py $(TEST_ARGS)
 
 install: ## dasec for all users: an environment in PREFIX, the command in /usr/local/bin (root)
 	rm -rf build/lib # setuptools would install what lies there from an older build

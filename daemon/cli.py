@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from .exits import DIRECTORY, ExitStatus, Refusal
+from .printable import printable
 
 directory_option = click.option(
     "--directory",
@@ -64,7 +65,7 @@ def reload(directory: Path) -> None:
     """Let the running daemon read its configuration again, and say what it answers."""
     from .reload import ask
 
-    click.echo(ask(directory))
+    click.echo(printable(ask(directory)))
 
 
 @commands.command()
@@ -145,7 +146,7 @@ def verify(directory: Path) -> None:
     except OSError as error:
         raise Refusal(ExitStatus.HOST, _because(error, directory)) from error
     for finding in findings:
-        click.echo(str(finding))
+        click.echo(printable(str(finding)))
     if findings:
         raise Refusal(ExitStatus.FAILED, f"{len(findings)} findings: {directory}: see above")
     click.echo("clean: the kernel holds what it should")
@@ -167,9 +168,10 @@ def restore(directory: Path, force: bool) -> None:
     except OSError as error:
         raise Refusal(ExitStatus.HOST, _because(error, directory)) from error
     sweep(directory)
-    for line in (*map(str, notices), *restored.left_alone, *restored.failed):
-        click.echo(line)
-    click.echo(f"{restored.put_back} knobs put back, {restored.vanished} of threads that are gone")
+    for line in (*map(str, notices), *restored.left_alone, *restored.waiting, *restored.failed):
+        click.echo(printable(line))
+    held = f", {len(restored.waiting)} still held: repeat this then" if restored.waiting else ""
+    click.echo(f"{restored.put_back} knobs put back, {restored.vanished} of threads that are gone{held}")
     if restored.failed:
         raise Refusal(ExitStatus.FAILED, f"{len(restored.failed)} knobs not put back: see above")
 
@@ -195,7 +197,7 @@ def replay(file: Path) -> None:
     except OSError as error:
         raise Refusal(ExitStatus.USAGE, f"{file}: {error.strerror}: give a readable record") from error
     for notice in verdict.notices:
-        click.echo(f"dasec: {notice}", err=True)
+        click.echo(printable(f"dasec: {notice}"), err=True)
     click.echo(f"{file}: {verdict.periods} periods, {verdict.changes} changes: every decision identical")
 
 
@@ -278,7 +280,7 @@ def _outcome(arguments: list[str] | None) -> int:
         sys.stdout.flush()
     except Refusal as refusal:
         for line in refusal.lines:
-            click.echo(f"dasec: {line}", err=True)
+            click.echo(printable(f"dasec: {line}"), err=True)
         return refusal.status
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)

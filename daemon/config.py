@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import to_json
 
-from . import budget, cpulist
+from . import budget, cpulist, tomlfile
 from .baselines import BvtParameters, OracleParameters, PartiesParameters
 from .complaints import Complaint, complaints_of, nearest, path_of
-from .critical import MAX_LATENCY_PERCENT, MAX_WEIGHT_RATIO, CriticalParameters
+from .critical import MAX_LATENCY_PERCENT, MAX_WEIGHT_RATIO, CriticalParameters, Fairness
 from .guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
+from .hosts.host import MOST_THREADS, ROOM
 from .metrics.section import MetricsSection
 from .policy import POLICIES, Parameters
 from .rcr import RcrParameters
@@ -51,9 +51,15 @@ def _cpus(text: str) -> str:
 
 
 def _cgroup(path: str) -> str:
-    if not path.startswith("/") or ".." in path.split("/"):
+    if not path.startswith("/") or ".." in path.split("/") or "\0" in path:
         raise ValueError(f"{path!r} is not a path from the hierarchy's root")
     return path
+
+
+def _shown(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"{name!r} has characters that cannot be shown")
+    return name
 
 
 class HostSection(Section):
@@ -67,8 +73,12 @@ class HostSection(Section):
     )
     own_cgroups: bool = Field(default=False, description="true or false")
     bpf: bool = Field(default=True, description="true or false")
+    weights: Literal["auto", "on", "off"] = Field(default="auto", description='"auto", "on" or "off"')
     on_foreign_write: Literal["yield", "reapply", "alert"] = Field(
         default="yield", description='"yield", "reapply" or "alert"'
+    )
+    max_threads_per_workload: int = Field(
+        default=MOST_THREADS, ge=1, le=ROOM, description=f"a count from 1 to {ROOM}"
     )
 
 
@@ -180,18 +190,12 @@ class CriticalSection(Section):
         le=MAX_LATENCY_PERCENT,
         description=f"an integer from 100 (as it is) to {MAX_LATENCY_PERCENT}",
     )
+    fairness: Literal["strict", "giving", "demand"] = Field(default="strict", description="one of these")
 
     def parameters(self) -> CriticalParameters:
         """As the policy takes them."""
-        return CriticalParameters(
-            self.weight_ratio,
-            self.nested_weight_ratio,
-            self.decay_percent,
-            self.burst_us * 1000,
-            self.deadband_percent,
-            self.guess,
-            self.yield_latency_percent,
-        )
+        same = self.model_dump(exclude={"burst_us", "fairness"})
+        return CriticalParameters(**same, burst_ns=self.burst_us * 1000, fairness=Fairness(self.fairness))
 
 
 class OracleSection(Section):
@@ -248,7 +252,7 @@ class PartiesSection(Section):
 class GuardSection(Section):
     """Keeps a policy from doing harm (docs/guard.md)."""
 
-    enabled: bool = Field(default=False, description="true or false")
+    enabled: bool = Field(default=True, description="true or false")
     harm_percent: int = Field(default=HARM_PERCENT, ge=1, le=100, description="an integer from 1 to 100")
     backoff_s: int = Field(default=BACKOFF_S, ge=1, le=86_400, description="from 1 to 86400 s")
     recheck_s: int = Field(default=RECHECK_S, ge=1, le=86_400, description="from 1 to 86400 s")
@@ -258,7 +262,7 @@ class GuardSection(Section):
         if not self.enabled:
             return None
         backoff, recheck = (max(1, each * 1000 // period_ms) for each in (self.backoff_s, self.recheck_s))
-        return GuardParameters(self.harm_percent, backoff, recheck)
+        return GuardParameters(self.harm_percent, backoff, recheck, period_ms * 1_000_000)
 
 
 class RecordSection(Section):
@@ -279,7 +283,9 @@ class MatchSection(Section):
 class WorkloadSection(Section):
     """One VM, container or named set of processes that opts in."""
 
-    name: str = Field(min_length=1, max_length=200, description="a name that no other workload has")
+    name: Annotated[str, AfterValidator(_shown)] = Field(
+        min_length=1, max_length=200, description="a name that no other workload has"
+    )
     share: int | None = Field(default=None, ge=2, le=262144, description="an integer from 2 to 262144")
     pids: tuple[Annotated[int, Field(ge=1, le=4194304)], ...] | None = Field(
         default=None, min_length=1, description="a list of process ids such as [4711]"
@@ -341,13 +347,9 @@ class Config(Section):
 def load(path: Path) -> Config:
     """The configuration in `path`. Raises ConfigError."""
     try:
-        raw = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError([f"{path}: {error.strerror}: give a readable file"]) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: byte {error.start} is not UTF-8: save it as UTF-8"]) from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{path}: not TOML: {error}: mend that line"]) from error
+        raw = tomlfile.read(path)
+    except tomlfile.NotToml as error:
+        raise ConfigError([f"{path}: {error}"]) from error
     return check(raw, str(path))
 
 

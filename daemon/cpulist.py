@@ -7,6 +7,8 @@ from collections.abc import Iterable
 LARGEST_CPU = 65535
 """Beyond any kernel's NR_CPUS; keeps a typing error such as "0-9999999999" from filling the memory."""
 
+DIGITS = 20
+
 
 def parse(text: str) -> frozenset[int]:
     """The CPUs that `text` names; "" names none. ValueError says what is wrong with it."""
@@ -15,6 +17,8 @@ def parse(text: str) -> frozenset[int]:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ValueError(f"{part!r} is neither a CPU number nor a range such as 0-3")
+        if max(len(first), len(last)) > DIGITS:
+            raise ValueError("a CPU number has too many digits")
         low, high = int(first), int(last or first)
         if low > high or high > LARGEST_CPU:
             raise ValueError(f"{part!r} is not a range of CPUs")

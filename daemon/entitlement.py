@@ -4,10 +4,10 @@ The paper hands "the CPU time assigned to the VM" out to its vCPUs in time slice
 say what a VM is assigned; here it is the workload's share of all cores that we may use.
 
 **Entitlement.** The cores' time in the period, divided in proportion to the workloads' shares. No workload
-gets more than it can use (its vCPUs × the period) or may use (its quota). What such a workload leaves over
-goes to the others in proportion to *their* shares, until everything is given away or everybody has all they
-can use (water-filling): whoever reaches the limit with a plain division gets the limit, the others divide
-what is left, and so on.
+gets more than it can use (its vCPUs × the period, and no more cores than they may use) or may use (its
+quota). What such a workload leaves over goes to the others in proportion to *their* shares, until everything
+is given away or everybody has all they can use (water-filling): whoever reaches the limit with a plain
+division gets the limit, the others divide what is left, and so on.
 
 **Slice.** Entitlement × weight / sum of weights, at most one period, because a vCPU runs on one core at a
 time. What the cut at one period takes away is not given to the siblings: it is unused entitlement, and the
@@ -36,6 +36,7 @@ TOLERANCE_DIVISOR = 10
 
 
 NOBODY: frozenset[int] = frozenset()
+NOWHERE: frozenset[Core] = frozenset()
 
 
 class Standing(NamedTuple):
@@ -62,7 +63,8 @@ def entitlements_ns(period: Period) -> Mapping[str, int]:
     length_ns = period.length_ns
     left_ns = len(period.topology.cores) * length_ns
     left_share = sum([workload.share for workload in period.workloads])
-    unfilled = [(limit_ns(workload, length_ns), workload) for workload in period.workloads]
+    cores = frozenset(period.topology.cores)
+    unfilled = [(limit_ns(workload, length_ns, cores), workload) for workload in period.workloads]
     entitled: dict[str, int] = {}
     for _ in period.workloads:
         filled = [(limit, each) for limit, each in unfilled if limit * left_share <= left_ns * each.share]
@@ -77,9 +79,11 @@ def entitlements_ns(period: Period) -> Mapping[str, int]:
     return entitled
 
 
-def limit_ns(workload: Workload, length_ns: int) -> int:
-    """The most that a workload can use in a period: one core for each vCPU, or its quota."""
-    usable_ns = len(workload.vcpus) * length_ns
+def limit_ns(workload: Workload, length_ns: int, cores: frozenset[Core]) -> int:
+    """The most that a workload can use in a period: one core for each vCPU, all cores that any of them may
+    use, or its quota."""
+    reach = NOWHERE.union(*{vcpu.allowed for vcpu in workload.vcpus}) & cores
+    usable_ns = min(len(workload.vcpus), len(reach)) * length_ns
     return (
         usable_ns if workload.quota_cores is None else min(usable_ns, int(workload.quota_cores * length_ns))
     )

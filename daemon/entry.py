@@ -4,6 +4,7 @@ and whatever is not plain, is click's (cli.py)."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ ELSEWHERE = "RUNTIME_DIRECTORY"
 
 def main() -> None:
     """Run one command and exit with its status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a name may hold what this terminal's encoding has not
     plain = None if {COMPLETION, ELSEWHERE} & os.environ.keys() else plain_explain(sys.argv[1:])
     if plain is None:
         from .cli import main as any_command
@@ -52,12 +55,13 @@ def _explain(workload: str, record: str | None, as_json: bool) -> int:
 
     from .exits import DIRECTORY, ExitStatus, Refusal
     from .explain import answer
+    from .printable import printable
 
     try:
         print(answer(workload, record, DIRECTORY, time.monotonic_ns(), as_json=as_json), flush=True)
     except Refusal as refusal:
         for line in refusal.lines:
-            print(f"dasec: {line}", file=sys.stderr)
+            print(printable(f"dasec: {line}"), file=sys.stderr)
         return refusal.status
     except KeyboardInterrupt:
         print("dasec: interrupted", file=sys.stderr)

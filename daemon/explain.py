@@ -166,7 +166,7 @@ def plain(value: int | Sequence[int]) -> int | str:
 
 def render(story: Story) -> str:
     """The story for a person."""
-    return "\n".join(_lines(story))
+    return "\n".join(map(printable, _lines(story)))
 
 
 def _lines(story: Story) -> Iterator[str]:
@@ -179,7 +179,7 @@ def _lines(story: Story) -> Iterator[str]:
     if not any(knob["written"] or knob["failed"] for vcpu in story["vcpus"] for knob in vcpu["knobs"]):
         yield "nothing was written for it so far"
     for vcpu in story["vcpus"]:
-        yield f"{printable(vcpu['vcpu'])} (thread {vcpu['tid']})"
+        yield f"{vcpu['vcpu']} (thread {vcpu['tid']})"
         for knob in vcpu["knobs"]:
             first, *more = _knob_lines(knob)
             yield f"  {knob['knob'].replace('_', ' '):<21}{first}"

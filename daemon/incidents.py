@@ -27,7 +27,7 @@ DEAR_WINDOWS = 4
 """In a row, 20 s: what was saved up (budget.SAVED_NS) allows half a budget more for so long, no longer."""
 
 CROWD = 1000
-"""So many vCPUs more in one period are worth a line: about what one look of a few milliseconds can follow."""
+"""So many more vCPUs are worth a line: about what one look of a few milliseconds can follow."""
 
 
 class Window(NamedTuple):
@@ -51,7 +51,8 @@ class Incidents:
         self._topology: Topology | None = None
         self._cores: frozenset[Core] = frozenset()
         self._workloads: Sequence[Workload] = ()
-        self._vcpus: Mapping[str, int] = {}
+        self._vcpus: Mapping[str, tuple[int, int]] = {}
+        """By workload: how many there were before it began to grow, and how many there are."""
 
     def write(self, entry: Entry, before: PolicyState) -> None:  # noqa: ARG002  # the interface of witnesses
         """After each period."""
@@ -59,7 +60,7 @@ class Incidents:
         if period.topology is not self._topology:
             self._topology = period.topology
             self._look_at_cores(frozenset(period.topology.cores))
-        if period.workloads is not self._workloads:
+        if period.workloads is not self._workloads or self._is_growing():
             self._workloads = period.workloads
             self._look_at_crowds(period.workloads)
         self._add_up(entry)
@@ -70,12 +71,19 @@ class Incidents:
         gone = f"offline: CPU {cpulist.render(missing)}: vCPUs run on the {len(cores)} others"
         self._announcer.state("cores", gone if missing else None, "every CPU is online again")
 
+    def _is_growing(self) -> bool:
+        return any(calm < now for calm, now in self._vcpus.values())
+
     def _look_at_crowds(self, workloads: Sequence[Workload]) -> None:
-        vcpus = {workload.name: len(workload.vcpus) for workload in workloads}
-        for name, now in vcpus.items():
-            then = self._vcpus.get(name, 0)
-            if now - then >= CROWD:
-                self._announcer.note(f"workload {name}: {now} vCPUs, {then} a period ago: all are managed")
+        """Thousands are adopted over several looks: they are one line when no more come."""
+        vcpus: dict[str, tuple[int, int]] = {}
+        for workload in workloads:
+            name, now = workload.name, len(workload.vcpus)
+            calm, then = self._vcpus.get(name, (0, 0))
+            if now <= then and then - calm >= CROWD:
+                line = f"workload {name}: {then} vCPUs, {calm} before: all that its bound allows are managed"
+                self._announcer.note(line, f"workload {name}: thousands of vCPUs that came")
+            vcpus[name] = (calm, now) if now > then else (now, now)
         self._vcpus = vcpus
 
     def _add_up(self, entry: Entry) -> None:

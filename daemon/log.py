@@ -12,6 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TextIO
 
+from .flow import Flow
+from .printable import printable
+
 LOGGER = logging.getLogger("dasec")
 
 SYSLOG_PRIORITY = {
@@ -28,13 +31,21 @@ QUIET_NS = 60_000_000_000
 """A trouble that comes and goes is said at most once in this time."""
 
 
-class JournalFormatter(logging.Formatter):
+class LineFormatter(logging.Formatter):
+    """A message is one line, whatever names it quotes; only a traceback has more."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # the library's name
+        """The message after what comes before it."""
+        return printable(super().formatMessage(record))
+
+
+class JournalFormatter(LineFormatter):
     """Puts the priority where systemd-journald looks for it."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Each line with its priority: journald takes lines one by one."""
         prefix = f"<{SYSLOG_PRIORITY.get(record.levelno, 6)}>"
-        return "\n".join(prefix + line for line in super().format(record).splitlines())
+        return "\n".join(prefix + line for line in super().format(record).split("\n"))
 
 
 def start(environment: Mapping[str, str] = os.environ, stream: TextIO | None = None) -> None:
@@ -44,7 +55,7 @@ def start(environment: Mapping[str, str] = os.environ, stream: TextIO | None = N
     if goes_to_journal(environment.get("JOURNAL_STREAM", ""), stream):
         handler.setFormatter(JournalFormatter("%(message)s"))
     else:
-        handler.setFormatter(logging.Formatter("dasec: %(message)s"))
+        handler.setFormatter(LineFormatter("dasec: %(message)s"))
     LOGGER.handlers[:] = [handler]
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
@@ -68,15 +79,18 @@ class Announcer:
         self._lasting: dict[str, str] = {}
         self._said_ns: dict[str, int] = {}
         self._silent: set[str] = set()
+        self._flow = Flow(clock)
 
     def state(self, about: str, trouble: str | None, over: str = "") -> None:
         """`trouble` is so for `about` now (None: all is well, and `over` says so if it was not)."""
+        self._sum_up()
+        trouble = None if trouble is None else printable(trouble)
         before = self._lasting.get(about)
         if trouble == before:
             return
         if trouble is not None:
             self._lasting[about] = trouble
-            if self._fresh(trouble):
+            if self._fresh(trouble) and self._flow.lets_through(about):
                 self._silent.discard(about)
                 self._logger.warning("%s", trouble)
             else:
@@ -96,9 +110,15 @@ class Announcer:
         self._said_ns[text] = now_ns
         return True
 
-    def note(self, text: str) -> None:
-        """Something that happened once and needs no end."""
-        self._logger.info("%s", text)
+    def note(self, text: str, kind: str = "") -> None:
+        """Something that happened and needs no end. `kind`: of which lines it is one, if they differ."""
+        self._sum_up()
+        if self._flow.lets_through(kind or text):
+            self._logger.info("%s", text)
+
+    def _sum_up(self) -> None:
+        for line in self._flow.sums():
+            self._logger.info("%s", line)
 
     @property
     def troubles(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from .model import Change, Outcome, PolicyState, Result, Snapshot
 from .period import between
 from .plan import plan
 from .policy import Policy
-from .record import Entry, Stages
+from .record import Entry, Stages, shown
 
 
 class Pace(Protocol):
@@ -110,7 +110,7 @@ def _apply(parts: Parts, changes: Sequence[Change], guarded: bool) -> tuple[Resu
     if not changes:
         return ()
     if guarded:
-        results = parts.host.apply(changes)
+        results = tuple(map(shown, parts.host.apply(changes)))
     else:
         results = tuple(Result(change, Outcome.REJECTED, "no keeper yet") for change in changes)
     refused = {result.detail for result in results if result.outcome is Outcome.REJECTED}

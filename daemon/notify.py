@@ -12,6 +12,8 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from .printable import printable
+
 PINGS_IN_TIME = 4
 """sd_watchdog_enabled(3) asks for a ping in half the time; one ping may then be late, here two."""
 
@@ -47,7 +49,7 @@ class ServiceManager:
 
     def answer(self, refused: Sequence[str]) -> None:
         """It was taken, or refused for these reasons."""
-        status = f"not reloaded: {refused[0]}" if refused else ""
+        status = printable(f"not reloaded: {refused[0]}") if refused else ""
         self._tell(f"READY=1\nSTATUS={status}")
 
     def stopping(self) -> None:

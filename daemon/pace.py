@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
 STOPPERS = {signal.SIGTERM, signal.SIGINT}
 HEARD = {*STOPPERS, signal.SIGHUP}
+
+UNWATCHED_S = 0.8
+"""The longest sleep at a stretch: with the look before it, less than the second within which the daemon is to
+miss its journal. A rest takes up to 1.6 s (budget.py)."""
 
 
 class Pace:
@@ -19,14 +23,19 @@ class Pace:
     """
 
     def __init__(
-        self, period_ns: int, limit: int | None = None, alive: Callable[[], None] = lambda: None
+        self,
+        period_ns: int,
+        limit: int | None = None,
+        alive: Callable[[], None] = lambda: None,
+        meanwhile: Callable[[], object] = lambda: None,
     ) -> None:
-        """`alive` is called before each wait: whoever stops calling `wait` hangs."""
+        """`alive` is called before each wait: whoever stops calling `wait` hangs. `meanwhile` is called
+        in a wait that is longer than UNWATCHED_S, so often that no sleep is longer than that."""
         self.late = 0
         """How many periods were skipped so far because the one before them took too long."""
         self._period_ns = period_ns
         self._left = limit
-        self._alive = alive
+        self._alive, self._meanwhile = alive, meanwhile
         self._deadline_ns = time.monotonic_ns()
         self._mask: set[signal.Signals | int] = set()
         self._hung_up = False
@@ -51,16 +60,24 @@ class Pace:
         rested_ns = self._deadline_ns + (periods - 1) * self._period_ns
         self._deadline_ns, skipped = next_deadline(rested_ns, time.monotonic_ns(), self._period_ns)
         self.late += skipped
-        caught = signal.sigtimedwait(HEARD, self._left_s())
+        caught = self._sleep(HEARD)
         if caught is None or caught.si_signo in STOPPERS:
             return caught is None
         self._hung_up = True  # one more is the same wish, or is seen in the next period
-        return signal.sigtimedwait(STOPPERS, self._left_s()) is None
+        return self._sleep(STOPPERS) is None
 
     def reload_due(self) -> bool:
         """Was there a SIGHUP since this was asked last?"""
         due, self._hung_up = self._hung_up, False
         return due
+
+    def _sleep(self, heard: Iterable[signal.Signals]) -> signal.struct_siginfo | None:
+        """Until the deadline, or the first of these signals."""
+        for _ in range(int(self._left_s() / UNWATCHED_S)):
+            if caught := signal.sigtimedwait(heard, min(UNWATCHED_S, self._left_s())):
+                return caught
+            self._meanwhile()
+        return signal.sigtimedwait(heard, self._left_s())
 
     def _left_s(self) -> float:
         return max(self._deadline_ns - time.monotonic_ns(), 0) / 1e9

@@ -36,6 +36,7 @@ from .model import (
     VcpuId,
     Workload,
 )
+from .printable import printable
 
 SCHEMA = 2
 """Raised when a line changes its meaning."""
@@ -205,6 +206,11 @@ def change_row(change: Change, layout: Layout) -> list[object]:
         _value_row(change.new),
         change.rule,
     ]
+
+
+def shown(result: Result) -> Result:
+    """As it may be recorded and shown: the detail may quote what somebody called a group."""
+    return result._replace(detail=printable(result.detail)) if result.detail else result
 
 
 def result_row(result: Result, layout: Layout) -> list[object]:

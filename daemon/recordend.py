@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .recordlines import RecordLines, begins_anew, not_a_period
+from .recordlines import MALFORMED, RecordLines, begins_anew, not_a_period
 
 IN_FORCE = ("applied", "dry_run")
 """`grounds.IN_FORCE` as a line has it."""
@@ -110,7 +110,7 @@ def end_of(path: str) -> End | None:
             end, anew = End(), False
         try:
             end.add(json.loads(_without_usage(line)))
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except MALFORMED as error:
             raise not_a_period(path, error) from error
     return end
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -15,6 +16,7 @@ from .log import Announcer
 from .model import PolicyState
 from .record import Entry
 from .recordlines import FIRST_BYTES
+from .surepath import Place, place_of
 
 RETRY_NS = 10_000_000_000
 """How long a record that could not be written rests before the next try."""
@@ -116,9 +118,12 @@ class RecordFile:
         self._size += written
 
     def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._descriptor = os.open(self._path, flags, 0o640)
+        with place_of(self._path, follow=True) as place:
+            self._descriptor = place.open(os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o640)
         status = os.fstat(self._descriptor)
+        if place.shared and not _is_our_file(status):
+            raise PermissionError(errno.EPERM, "somebody else has put it there")
+        os.set_blocking(self._descriptor, True)
         self._bounded = stat.S_ISREG(status.st_mode)
         self._size = status.st_size
         self._encoder = None
@@ -126,18 +131,33 @@ class RecordFile:
     def _turn_over(self) -> None:
         """FILE becomes FILE.1, that FILE.2 and so on; the oldest goes."""
         self.close()
-        if self._path.is_file() and self._path.stat().st_size:
-            for number in range(self._files - 1, 0, -1):
-                older = numbered(self._path, number - 1)
-                if older.exists():
-                    older.replace(numbered(self._path, number))
-            self._path.unlink(missing_ok=True)
+        with place_of(self._path, follow=True) as place:
+            if _has_content(place):
+                for number in range(self._files - 1, 0, -1):
+                    older, oldest = (numbered(place.name, one) for one in (number - 1, number))
+                    with contextlib.suppress(FileNotFoundError):
+                        os.replace(older, oldest, src_dir_fd=place.fd, dst_dir_fd=place.fd)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(place.name, dir_fd=place.fd)
         self._open()
 
 
-def numbered(path: Path, number: int) -> Path:
+def numbered(name: str, number: int) -> str:
     """The name of the record that is `number` turns old."""
-    return path.with_name(f"{path.name}.{number}") if number else path
+    return f"{name}.{number}" if number else name
+
+
+def _has_content(place: Place) -> bool:
+    try:
+        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=place.kernels)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not place.kernels
+
+
+def _is_our_file(status: os.stat_result) -> bool:
+    """A file of ours that has no other name: others could have brought a pipe, or another file."""
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and status.st_nlink == 1
 
 
 def refuse_foreign(path: Path) -> None:
@@ -145,8 +165,11 @@ def refuse_foreign(path: Path) -> None:
     than its first bytes, and zeros after it (ext4 knew its length and not its data): a service that refused
     that would stay down."""
     try:
-        with path.open("rb") as file:
-            head = file.read(len(FIRST_BYTES)) if path.is_file() else b""
+        with (
+            place_of(path, follow=True) as place,
+            open(place.open(os.O_RDONLY | os.O_NONBLOCK), "rb") as file,
+        ):
+            head = file.read(len(FIRST_BYTES)) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError:
         return
     if not FIRST_BYTES.startswith(head.rstrip(b"\0")):

@@ -25,6 +25,10 @@ UNREAD = (0, 0)
 """The device and inode of no file: nothing was read yet."""
 
 
+MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+"""What taking a line apart raises that is JSON, or is not, and no period: its checksum is only a checksum."""
+
+
 class Unreadable(Exception):
     """The record cannot be read: one line that says what, where, and how to mend it."""
 
@@ -65,7 +69,7 @@ class RecordLines:
         self._offset += end
         if anew:
             yield b""
-        for line in data[:end].splitlines():
+        for line in data[:end].split(b"\n")[:-1]:
             opened = unseal(line, 0 if line.startswith(FIRST_BYTES) else self._chain)
             if opened is None:
                 raise Unreadable(f"{self.path}: a checksum is wrong: `dasec replay` says where")

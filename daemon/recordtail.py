@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .model import Period
 from .record import Decoder, Layout, PeriodLine
-from .recordlines import RecordLines, begins_anew, not_a_period
+from .recordlines import MALFORMED, RecordLines, begins_anew, not_a_period
 
 
 class Seen(NamedTuple):
@@ -38,6 +38,6 @@ class RecordTail:
     def _decoded(self, line: bytes) -> Seen:
         try:
             period, parsed = self._decoder.period(line)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except MALFORMED as error:
             raise not_a_period(self.path, error) from error
         return Seen(period, parsed, self._decoder.layout)

@@ -15,6 +15,7 @@ from .model import Decision, Period, PolicyState
 from .plan import plan
 from .policy import POLICIES, Parameters, Policy, policy_named
 from .record import READABLE, Decoder, PeriodLine, change_row, decision_row
+from .recordlines import MALFORMED
 from .seal import SEAL_LENGTH, unseal
 
 SHOWN_BYTES = 160
@@ -76,7 +77,7 @@ def _begin(line: bytes) -> _Run:
     try:
         header = json.loads(line)
         schema = header["dasec_record"]
-    except (ValueError, KeyError, TypeError) as error:
+    except MALFORMED as error:
         raise _Differs("not the header of a DASEC record: give a file that `dasec run` wrote") from error
     if schema not in READABLE:
         known = " and ".join(map(str, READABLE))
@@ -113,7 +114,7 @@ def _redecide(run: _Run, line: bytes) -> int:
     body, run.chain = opened
     try:
         period, recorded = run.decoder.period(body)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except MALFORMED as error:
         raise _Differs(f"not a period of this record ({error!r})") from error
     decision = run.policy.decide(period, run.state)
     _compare(

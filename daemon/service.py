@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from .edges.monitor import open_edges
 from .edges.reading import WakeEdges
 from .exits import ExitStatus, Refusal
 from .giveway import giving_way
-from .hosts.host import Capabilities, Host, Restored
+from .hosts.host import Capabilities, Host, Restored, Shortfall
 from .hosts.mainline import Mainline, OnForeignWrite
 from .hosts.patched import PatchedCfs
 from .hosts.probe import probe
@@ -34,12 +34,13 @@ from .record import Entry
 from .recordfile import NotARecord, RecordFile
 from .regime import Regime
 from .remarks import Remarks
-from .safety.directory import JournalBusy
+from .safety.directory import MOMENTARY
 from .safety.dryrun import NoJournal
 from .safety.groups import sweep_probes
+from .safety.hostlock import HostLock
 from .safety.journal import Journal
 from .safety.keeper import Keeper
-from .safety.restore import put_all_back
+from .safety.restore import put_all_back, recover
 from .statuswriter import StatusFile, Subject
 
 if TYPE_CHECKING:
@@ -75,6 +76,26 @@ class Stage:
     host: Host
     stand_by: Callable[[], bool]
     notices: Callable[[], Sequence[str]]
+    shortfall: Callable[[], Shortfall]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a daemon must have to write to this host."""
+
+    host: HostLock
+    journal: Journal
+
+    def stands(self, announcer: Announcer) -> bool:
+        """Both are where others look for them, or are now again."""
+        try:
+            self.host.ensure()
+            self.journal.ensure()
+        except OSError as error:
+            announcer.state("claim", f"{error.strerror}: no knob is written: trying again every period")
+            return False
+        announcer.state("claim", None, "lock and journal are in place again")
+        return True
 
 
 def serve(order: Order) -> None:
@@ -84,19 +105,21 @@ def serve(order: Order) -> None:
     with ExitStack() as stack:
         # The pace hears it while the loop runs. Before and after that it must not end us.
         stack.callback(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        # First: who is refused because another daemon runs must not touch what that one writes.
+        claims = [stack.enter_context(_claimed(order))] if order.touches_the_host else []
         records = list(_record(order, announcer))
         for record in records:
             stack.callback(record.close)
         exporters = list(_exporter(order, announcer))
         for exporter in exporters:
             stack.callback(exporter.close)
-        stage = stack.enter_context(_guarded(order) if order.touches_the_host else _untouched(order))
+        stage = stack.enter_context(_guarded(order, announcer, *claims) if claims else _untouched(order))
         subject = _subject(order, stage)
-        statuses = list(_status(order, subject, announcer))
+        statuses = list(_status(order, subject, stage, announcer))
         for status in statuses:
             stack.callback(status.remove)
         for exporter in exporters:
-            exporter.begin(subject)
+            exporter.begin(subject, stage.shortfall)
         regime = Regime(order.file, order.config, _counted(order, stage), announcer)
         stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
@@ -117,47 +140,73 @@ def serve(order: Order) -> None:
         )
         _introduce(order, stage.host.capabilities)
         stack.enter_context(giving_way())
-        with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive) as pace:
+        with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by) as pace:
             restored = control(parts, pace)
         manager.stopping()
         _conclude(restored)
 
 
 @contextmanager
-def _guarded(order: Order) -> Iterator[Stage]:
-    """The host with journal and keeper; what a dead daemon left is put back first."""
-    try:
-        journal, notices = Journal.open(order.directory)
-    except JournalBusy as error:
-        raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
-    except OSError as error:
-        raise Refusal(ExitStatus.HOST, _no_directory(error, order.directory)) from error
+def _claimed(order: Order) -> Iterator[Claim]:
+    """Nobody else writes to this host, and what a dead daemon left is put back."""
     with ExitStack() as stack:
-        stack.callback(journal.close)
-        for notice in notices:
+        try:
+            journal, notices = Journal.open(order.directory)
+            stack.callback(journal.close)
+            host = HostLock.take(order.directory)
+            stack.callback(host.close)
+        except OSError as error:
+            status = ExitStatus.FAILED if error.errno in MOMENTARY else ExitStatus.HOST
+            raise Refusal(status, _no_directory(error, order.directory)) from error
+        for notice in (*notices, *_left_elsewhere(host)):
             LOGGER.warning("%s", notice)
+        host.note()
         left = put_all_back(journal)
         sweep_probes()
         if left.put_back:
             LOGGER.warning("put back %d knobs that an earlier daemon had left", left.put_back)
-        try:
-            keeper = Keeper.start(order.directory)
-        except OSError as error:
-            raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
-        host = _kernel_host(order, journal)
-        yield Stage(host, keeper.ensure, host.notices)
-        keeper.dismiss()
-        host.close()
+        yield Claim(host, journal)
+
+
+def _left_elsewhere(host: HostLock) -> Iterator[str]:
+    """Puts back what the host's last daemon left, if that had another directory; says so."""
+    elsewhere = host.former()
+    if elsewhere is None:
+        return
+    try:
+        restored, notices = recover(elsewhere)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield f"what an earlier daemon left in {elsewhere} is not put back: {error.strerror}"
+        return
+    yield from map(str, notices)
+    if restored.put_back:
+        yield f"put back {restored.put_back} knobs that an earlier daemon had left in {elsewhere}"
+    yield from (f"not put back: {line}" for line in restored.failed)
+
+
+@contextmanager
+def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage]:
+    """The host with a keeper."""
+    try:
+        keeper = Keeper.start(order.directory)
+    except OSError as error:
+        raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
+    host = _kernel_host(order, claim.journal)
+    yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure(), host.notices, host.shortfall)
+    keeper.dismiss()
+    host.close()
 
 
 @contextmanager
 def _untouched(order: Order) -> Iterator[Stage]:
     """A host that is only looked at, or none at all."""
     if order.config.host.backend == "fake":
-        yield Stage(Rehearsal(os.cpu_count() or 1, dry_run=order.dry_run), lambda: True, tuple)
+        yield Stage(Rehearsal(os.cpu_count() or 1, dry_run=order.dry_run), lambda: True, tuple, Shortfall)
         return
     host = _kernel_host(order, NoJournal())
-    yield Stage(host, lambda: True, host.notices)
+    yield Stage(host, lambda: True, host.notices, host.shortfall)
     host.close()
 
 
@@ -165,9 +214,18 @@ def _kernel_host(order: Order, journal: Journal | NoJournal) -> Mainline:
     settings = order.config.host
     cpus = None if settings.cpus is None else frozenset(map(Core, cpulist.parse(settings.cpus)))
     answer = OnForeignWrite(settings.on_foreign_write)
-    found = probe(storm=False, backend=settings.backend)
+    found = probe(duel=settings.weights == "auto", backend=settings.backend)
+    if settings.weights == "off":
+        found = replace(found, weight=False, weight_note='`weights` in [host] is "off"')
     if found.backend == "patched_cfs":
-        return PatchedCfs(journal, found, cpus=cpus, on_foreign_write=answer, dry_run=order.dry_run)
+        return PatchedCfs(
+            journal,
+            found,
+            cpus=cpus,
+            on_foreign_write=answer,
+            dry_run=order.dry_run,
+            most=settings.max_threads_per_workload,
+        )
     if settings.backend == "patched_cfs":
         raise Refusal(ExitStatus.HOST, _NO_PATCH)
     return Mainline(
@@ -179,6 +237,7 @@ def _kernel_host(order: Order, journal: Journal | NoJournal) -> Mainline:
         dry_run=order.dry_run,
         bpf=settings.bpf,
         edges=_edges(order) if settings.bpf else None,
+        most=settings.max_threads_per_workload,
     )
 
 
@@ -237,10 +296,10 @@ def _subject(order: Order, stage: Stage) -> Subject:
     )
 
 
-def _status(order: Order, subject: Subject, announcer: Announcer) -> Iterator[StatusFile]:
+def _status(order: Order, subject: Subject, stage: Stage, announcer: Announcer) -> Iterator[StatusFile]:
     """The status file of a daemon that has a directory of its own."""
     if order.touches_the_host:
-        yield StatusFile(order.directory, subject, announcer)
+        yield StatusFile(order.directory, subject, announcer, shortfall=stage.shortfall)
 
 
 def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:
@@ -285,6 +344,8 @@ def _introduce(order: Order, capabilities: Capabilities) -> None:
 def _conclude(restored: Restored) -> None:
     for line in restored.left_alone:
         LOGGER.warning("left alone: %s", line)
+    for line in restored.waiting:
+        LOGGER.warning("not put back yet: %s: run `dasec restore` then", line)
     LOGGER.info("stopped: %d knobs put back", restored.put_back)
     if restored.failed:
         raise Refusal(

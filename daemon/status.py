@@ -9,6 +9,7 @@ from typing import NamedTuple, TypedDict, cast
 
 from .linux import procfs
 from .linux.errors import ThreadGone
+from .printable import printable
 
 FILE_NAME = "status.json"
 INTERVAL_NS = 1_000_000_000
@@ -18,12 +19,15 @@ STALE_NS = 5_000_000_000
 
 
 class WorkloadStatus(TypedDict):
-    """One workload as `dasec status` shows it."""
+    """One workload as `dasec status` shows it. `left_out`: how many more threads it has than there is room
+    for; `unheard`: how many managed ones have no slot for their wake-ups."""
 
     name: str
     vcpus: int
     share: int
     guard: str
+    left_out: int
+    unheard: int
 
 
 class Status(TypedDict):
@@ -39,6 +43,8 @@ class Status(TypedDict):
     record: str | None
     capabilities: Mapping[str, object]
     workloads: list[WorkloadStatus]
+    wakeups_lost: int
+    wakeups_missed: int
     knobs_held: Mapping[str, int]
     changes_by_rule: Mapping[str, int]
     outcomes: Mapping[str, int]
@@ -68,20 +74,22 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
         with open(path, "rb") as file:
             status = cast(Status, json.loads(file.read()))
         pid = int(status["pid"])
+        age_ns = now_ns - int(status["written_ns"])
         alive = procfs.read_stat(pid, pid).start_ticks == status["start_ticks"]
     except FileNotFoundError:
         return Absent(f"no daemon runs: {path} does not exist: start one with `dasec run --config FILE`")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Absent(f"{path}: is not a status file: remove it, or give the daemon's own directory")
     except OSError as error:
         return Absent(f"{path}: {error.strerror}: run as the daemon's user")
     except ThreadGone:
         alive = False
     if not alive:
-        return Absent(f"no daemon runs: process {status['pid']} is gone: `dasec restore` puts its knobs back")
-    age_ns = now_ns - status["written_ns"]
+        return Absent(f"no daemon runs: process {pid} is gone: `dasec restore` puts its knobs back")
     if age_ns > STALE_NS:
-        return Absent(f"the daemon (process {status['pid']}) has said nothing for {age_ns // 10**9} s")
+        return Absent(f"the daemon (process {pid}) has said nothing for {age_ns // 10**9} s")
+    if not Status.__required_keys__ <= status.keys():
+        return Absent(f"{path}: is of another version: use the `dasec` that the daemon (process {pid}) is of")
     return status
 
 
@@ -99,6 +107,8 @@ def render(status: Status) -> str:
         f" a look every {status['look_ms']} ms ({_bound(status['budget_percent'])})",
         *(
             f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
+            + (f", {w['left_out']} more threads left alone" if w["left_out"] else "")
+            + (f", wake-ups of {w['unheard']} not counted" if w["unheard"] else "")
             + (f", guard: {w['guard']}" if w["guard"] else "")
             for w in status["workloads"]
         ),
@@ -107,10 +117,11 @@ def render(status: Status) -> str:
         "outcomes: " + _counts(status["outcomes"]),
         *(f"{knob.value.replace('_', ' ')}: {capabilities[f'{knob.value}_note']}" for knob in Knob),
         f"wake edges: {capabilities['wake_edges_note']}",
+        *_not_counted(status["wakeups_lost"], status["wakeups_missed"]),
         *(f"trouble: {trouble}" for trouble in status["troubles"]),
         *(f"not reloaded: {line}" for line in status["not_reloaded"]),
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _bound(budget_percent: float | None) -> str:
@@ -118,6 +129,11 @@ def _bound(budget_percent: float | None) -> str:
     if budget_percent is None:
         return "without a budget: this policy must look every period"
     return f"budget {budget_percent:g} % of a core"
+
+
+def _not_counted(lost: int, missed: int) -> tuple[str, ...]:
+    """Wake-ups that no policy heard of, in words."""
+    return (f"wake-ups not counted: {lost} lost, {missed} missed",) if lost or missed else ()
 
 
 def _counts(counts: Mapping[str, int]) -> str:

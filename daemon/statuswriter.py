@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections import Counter
@@ -10,10 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from pydantic_core import to_json
-
 from . import budget, wholefile
-from .hosts.host import Capabilities
+from .hosts.host import Capabilities, Shortfall
 from .linux import procfs
 from .log import Announcer
 from .model import NO_KNOBS, Knob, Outcome, Period, PolicyState, VcpuId
@@ -43,10 +42,12 @@ class StatusFile:
         subject: Subject,
         announcer: Announcer,
         clock: Callable[[], int] = time.monotonic_ns,
+        shortfall: Callable[[], Shortfall] = Shortfall,
     ) -> None:
         self._path = directory / FILE_NAME
         self._capabilities = asdict(subject.capabilities)
         self._subject, self._announcer, self._clock = subject, announcer, clock
+        self._shortfall = shortfall
         self._record = None if subject.record is None else str(subject.record.absolute())
         self._pid = os.getpid()
         self._start_ticks = procfs.read_stat(self._pid, self._pid).start_ticks
@@ -95,11 +96,10 @@ class StatusFile:
 
     def remove(self) -> None:
         """The daemon ends: leave no file that says otherwise."""
-        for path in (self._path, wholefile.fresh(self._path)):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            wholefile.remove(self._path)
 
-    def _workloads(self, entry: Entry) -> list[WorkloadStatus]:
+    def _workloads(self, entry: Entry, short: Shortfall) -> list[WorkloadStatus]:
         verdicts = {
             each.workload: verdict_of(each, self._subject.policy, self._subject.period_ms)
             for each in standings_in(entry.decision.state)
@@ -110,12 +110,14 @@ class StatusFile:
                 vcpus=len(each.vcpus),
                 share=each.share,
                 guard=verdicts.get(each.name, ""),
+                left_out=short.left_out.get(each.name, 0),
+                unheard=short.unheard.get(each.name, 0),
             )
             for each in entry.period.workloads
         ]
 
     def _replace_file(self, entry: Entry, now_ns: int) -> None:
-        status = to_json(self._status(entry, now_ns))
+        status = json.dumps(self._status(entry, now_ns)).encode()  # a path in it may be no UTF-8
         self._written_ns = now_ns
         try:
             wholefile.replace(self._path, status)
@@ -131,6 +133,7 @@ class StatusFile:
         looks, self._told = self._periods - self._told, self._periods
         self._held = {held for held in self._held if _ours(entry.period, *held)}
         held = Counter(knob.value for _, knob in self._held)
+        short = self._shortfall()
         return Status(
             pid=self._pid,
             start_ticks=self._start_ticks,
@@ -141,7 +144,9 @@ class StatusFile:
             dry_run=self._subject.dry_run,
             record=self._record,
             capabilities=self._capabilities,
-            workloads=self._workloads(entry),
+            workloads=self._workloads(entry, short),
+            wakeups_lost=short.lost,
+            wakeups_missed=short.missed,
             knobs_held={knob.value: held[knob.value] for knob in Knob},
             changes_by_rule=dict(self._rules),
             outcomes=dict(self._outcomes),

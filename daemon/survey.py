@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import asdict
 
 import click
@@ -10,10 +11,13 @@ import click
 from .exits import ExitStatus, Refusal
 from .hosts.host import Capabilities
 from .hosts.probe import probe
+from .printable import printable
 
 
 def show(as_json: bool) -> None:
     """Probe and print. Refuses (status 3) if nothing at all can be controlled here."""
+    # The default would end us without leaving the groups and processes on which we try things.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     found = probe()
     click.echo(json.dumps(asdict(found), indent=2) if as_json else render(found))
     if not (found.weight or found.rescheduling_latency or found.affinity):
@@ -33,4 +37,4 @@ def render(found: Capabilities) -> str:
     lines = [f"backend: {found.backend}"]
     lines += [f"{name:<21} {'yes' if works else 'no':<4} {note}" for name, works, note in rows]
     lines += [f"warning: {warning}" for warning in found.warnings]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))

@@ -145,7 +145,7 @@ def _second(last: Seen, status: Status | None) -> Text:
 
 
 def _cut(text: str, style: str = "") -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _lines(
@@ -156,7 +156,7 @@ def _lines(
     for workload in workloads:
         rows = recent.rows(workload)
         yield (
-            Text(workload.name, style="bold"),
+            Text(printable(workload.name), style="bold"),
             f"{sum(row.run_percent for row in rows):.1f}",
             f"{sum(row.ready_percent for row in rows):.1f}",
             *("", "", "", ""),
@@ -183,7 +183,7 @@ def _line(row: Row) -> tuple[Text | str, ...]:
         "-" if weight is None else str(weight),
         "-" if latency_ns is None else milliseconds(latency_ns),
         "-" if affinity is None else cpulist.render(affinity),
-        row.last,
+        Text(printable(row.last)),
     )
 
 

@@ -9,8 +9,15 @@ It is not in the paper. TSA gives weight to whoever is hungry, which beside long
 background; this gives it to whoever is waited for.
 """
 
-from .parameters import MAX_LATENCY_PERCENT, MAX_WEIGHT_RATIO, CriticalParameters
+from .parameters import MAX_LATENCY_PERCENT, MAX_WEIGHT_RATIO, CriticalParameters, Fairness
 from .rule import Critical
 from .state import CriticalState
 
-__all__ = ["MAX_LATENCY_PERCENT", "MAX_WEIGHT_RATIO", "Critical", "CriticalParameters", "CriticalState"]
+__all__ = [
+    "MAX_LATENCY_PERCENT",
+    "MAX_WEIGHT_RATIO",
+    "Critical",
+    "CriticalParameters",
+    "CriticalState",
+    "Fairness",
+]

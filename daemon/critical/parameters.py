@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ..model import Workload
 
@@ -41,13 +42,26 @@ YIELD_LATENCY_PERCENT = 125
 it is, the longer waits who may not take it (docs/decisions/0031-yielding.md)."""
 
 
+class Fairness(StrEnum):
+    """Who pays that the critical vCPUs of a workload are served first."""
+
+    STRICT = "strict"
+    """Nobody: no weight rises above neutral, and nobody is lowered for long that always wants to run
+    (late.py)."""
+    GIVING = "giving"
+    """Nobody else: as STRICT, but the workload's own other vCPUs are lowered however long they wait."""
+    DEMAND = "demand"
+    """What its other vCPUs lend by their demand, which can be pretended (weights.py)."""
+
+
 @dataclass(frozen=True, slots=True)
 class CriticalParameters:
     """Settings of the policy `critical`.
 
     `guess`: judge vCPUs by their bursts alone where the host does not count who woke whom. Wrong, and
     harmful, where the critical vCPUs have the longer bursts. `yield_latency_percent`: the rescheduling
-    latency of those who yield, of what they had; 100: as it is."""
+    latency of those who yield, of what they had; 100: as it is. `fairness` is towards other workloads
+    (docs/decisions/0037-fairness.md)."""
 
     weight_ratio: int = WEIGHT_RATIO
     nested_weight_ratio: int = NESTED_WEIGHT_RATIO
@@ -56,6 +70,7 @@ class CriticalParameters:
     deadband_percent: int = DEADBAND_PERCENT
     guess: bool = False
     yield_latency_percent: int = YIELD_LATENCY_PERCENT
+    fairness: Fairness = Fairness.STRICT
 
     def __post_init__(self) -> None:
         for name in ("weight_ratio", "nested_weight_ratio"):
@@ -77,3 +92,8 @@ class CriticalParameters:
     def ratio_for(self, workload: Workload) -> int:
         """The range of weights in this workload."""
         return self.nested_weight_ratio if workload.nested else self.weight_ratio
+
+    def is_strict(self, workload: Workload) -> bool:
+        """Whether no weight in this workload may rise. Below a group of its own a sum of weights takes
+        nothing from other workloads, whatever it is."""
+        return self.fairness is not Fairness.DEMAND and not workload.nested

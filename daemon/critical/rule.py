@@ -9,9 +9,10 @@ from typing import NamedTuple
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
+from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
 from .memory import SEASONED, Ageing, Level, Memory, remember
-from .parameters import CriticalParameters
+from .parameters import CriticalParameters, Fairness
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
 from .weights import Balance, Claims, free, is_off, settle
@@ -20,22 +21,26 @@ _WEIGHT = Knob.WEIGHT
 
 
 class _Past(NamedTuple):
-    """The state of the period before: memory and excess, neutral weight, balance of the workload."""
+    """The state of the period before: memory and excess, neutral weight, balance of the workload, and by how
+    much it is behind."""
 
     memories: Mapping[VcpuId, tuple[Memory, int]]
     neutral: Mapping[VcpuId, int]
     balances: Mapping[str, Balance]
+    late: Mapping[str, int]
 
 
 @dataclass(slots=True)
 class _Seen:
     """One workload after a period: what is remembered of its vCPUs and their excess until now, the weights
-    that are ours, and what those that are not neutral cost: (weight, neutral, demand in the period)."""
+    that are ours, what those that are not neutral cost: (weight, neutral, demand in the period), and for how
+    long all of them ran."""
 
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
     weights: dict[VcpuId, int] = field(default_factory=dict)
     charges: list[tuple[int, int, int]] = field(default_factory=list)
+    run_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -48,11 +53,23 @@ class _Draft:
     neutral: dict[VcpuId, int] = field(default_factory=dict)
     blind: list[str] = field(default_factory=list)
     balances: list[tuple[str, Balance]] = field(default_factory=list)
+    late: list[tuple[str, int]] = field(default_factory=list)
     witnesses: dict[Cpus, list[Witness]] = field(default_factory=dict)
+    claimants: dict[Cpus, list[Claimant]] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
     low: dict[VcpuId, int] = field(default_factory=dict)
     """The scores of those who may have to yield (latency.py)."""
+
+
+class _Terms(NamedTuple):
+    """The rules, what was seen of all workloads together, how long the period was, and what fades in it."""
+
+    rules: CriticalParameters
+    crowds: Crowds
+    behind_ns: Mapping[str, int]
+    length_ns: int
+    decay_percent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +88,27 @@ class Critical:
         """New weights and latencies for the vCPUs that have others than they should."""
         known = state if isinstance(state, CriticalState) else CriticalState()
         pairs = zip(known.memories, known.excess, strict=True)
-        past = _Past({pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances))
+        past = _Past(
+            {pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances), dict(known.late)
+        )
         draft = _Draft()
         rules = self.parameters
         ageing = Ageing.over(period.length_ns, rules)
-        looks = [_look(each, period, past, ageing, draft) for each in period.workloads]
-        crowds = crowds_after(dict(known.crowds), period.length_ns, draft.witnesses, ageing.decay_percent)
+        looks = [_look(each, period, past, ageing, rules.is_strict(each), draft) for each in period.workloads]
+        terms = _Terms(
+            rules,
+            crowds_after(dict(known.crowds), period.length_ns, draft.witnesses, ageing.decay_percent),
+            behind_ns(period.length_ns, draft.claimants),
+            period.length_ns,
+            ageing.decay_percent,
+        )
         for workload, seen in zip(period.workloads, looks, strict=True):
-            balance = past.balances.get(workload.name, Balance())
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
-                balance = _weigh(workload, seen, verdict, balance, crowds, rules, draft)
+                _weigh(workload, seen, verdict, past, terms, draft)
                 draft.low |= low(seen.memories, verdict.scores)
                 if seen.memories and verdict.level is Level.NONE:
                     draft.blind.append(workload.name)
-            if any(balance):
-                draft.balances.append((workload.name, balance))
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
         wishes = merged(draft.knobs, delays.wanted_ns)
         neutral = tuple(draft.neutral.items())
@@ -96,17 +118,20 @@ class Critical:
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
             tuple(draft.balances),
-            tuple(crowds.items()),
+            tuple(terms.crowds.items()),
             tuple(draft.memories),
             tuple(draft.excess),
             calm,
             delays.before,
+            tuple(draft.late),
         )
         rest = periods_to_rest(calm)
         return Decision(wishes, (*draft.reasons, *delays.reasons), after, draft.stakes, rest, can_wait=True)
 
 
-def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft: _Draft) -> _Seen:
+def _look(
+    workload: Workload, period: Period, past: _Past, ageing: Ageing, strict: bool, draft: _Draft
+) -> _Seen:
     """Remember what each vCPU did."""
     usage_of, knobs_of = period.usage, period.knobs
     memories_of, neutral_of = past.memories, past.neutral
@@ -120,9 +145,14 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
         if weight is not None:
             seen.weights[id_] = weight
             neutral = draft.neutral[id_] = neutral_of.get(id_, weight)
-            if used and used is not IDLE and not workload.nested:
-                witness = weight, used.consumed_ns, used.ready_ns
-                draft.witnesses.setdefault(vcpu.allowed, []).append(witness)
+            if used and used is not IDLE:
+                run_ns, ready_ns = used.consumed_ns, used.ready_ns
+                if strict:
+                    claimant = Claimant(workload.name, weight, neutral, run_ns, ready_ns)
+                    draft.claimants.setdefault(vcpu.allowed, []).append(claimant)
+                    seen.run_ns += run_ns
+                elif not workload.nested:
+                    draft.witnesses.setdefault(vcpu.allowed, []).append((weight, run_ns, ready_ns))
             if weight != neutral and used:
                 seen.charges.append((weight, neutral, used.consumed_ns + used.ready_ns))
         if used is None or (used is IDLE and pair is None):
@@ -136,16 +166,10 @@ def _look(workload: Workload, period: Period, past: _Past, ageing: Ageing, draft
 
 
 def _weigh(
-    workload: Workload,
-    seen: _Seen,
-    verdict: Scores,
-    balance: Balance,
-    crowds: Crowds,
-    rules: CriticalParameters,
-    draft: _Draft,
-) -> Balance:
-    """Divide one workload's weight anew, and want what is off by much; returns the workload's balance."""
-    memories, weights, neutral_of = seen.memories, seen.weights, draft.neutral
+    workload: Workload, seen: _Seen, verdict: Scores, past: _Past, terms: _Terms, draft: _Draft
+) -> None:
+    """Weigh one workload's vCPUs anew, and want what is off by much."""
+    memories, weights, neutral_of, rules = seen.memories, seen.weights, draft.neutral, terms.rules
     draft.memories += memories
     draft.excess += verdict.excess
     rows = [
@@ -157,19 +181,19 @@ def _weigh(
         [memories[row].busy_ns for row in rows],
         [verdict.scores[row] for row in rows],
     )
-    places = set() if workload.nested else {vcpu.allowed for vcpu in workload.vcpus}
-    turn_ns = fair_turn_ns(crowds, places, min(claims.neutral, default=0))
-    part = free(claims, [memories[row].run_ns for row in rows], turn_ns)
-    claims = claims.without(part)
-    charges = [
-        (weight, neutral, ns if weight < neutral else ns * (FULL - balance.free) // FULL)
-        for weight, neutral, ns in seen.charges
-    ]
-    owed, wanted = settle(claims, balance.owed, charges, rules.ratio_for(workload))
+    deadband_percent = rules.deadband_percent
+    if rules.is_strict(workload):
+        patient = rules.fairness is Fairness.GIVING
+        least = 0 if patient else _least(workload, seen, past, terms, draft)
+        wanted = lowered(claims.neutral, claims.scores, least, rules.weight_ratio)
+        deadband_percent = deadband_percent if least < FULL else 0
+    else:
+        run_ns = [memories[row].run_ns for row in rows]
+        claims, wanted = _by_demand(workload, seen, claims, run_ns, past, terms, draft)
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)
-        if is_off(weights[vcpu], new, rules.deadband_percent)
+        if is_off(weights[vcpu], new, deadband_percent)
     ]
     others = weights.keys() - ids if len(ids) < len(weights) else ()
     for vcpu in weights:
@@ -179,15 +203,51 @@ def _weigh(
             draft.stakes[vcpu] = Stake(neutral_of[vcpu], 0)
     if off:
         draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
-        _want(off, memories, verdict, rules, draft)
-    return Balance(owed, part)
+        _want(off, memories, verdict, draft)
+
+
+def _least(workload: Workload, seen: _Seen, past: _Past, terms: _Terms, draft: _Draft) -> int:
+    """The least part of its neutral weight that anybody of this workload may have, in thousandths."""
+    home = workload.name
+    usual_ns = sum([memory.run_ns for memory in seen.memories]) * (100 - terms.decay_percent) // 100
+    late_ns, least = lateness(
+        past.late.get(home, 0), terms.behind_ns.get(home), seen.run_ns, usual_ns, terms.length_ns
+    )
+    if late_ns:
+        draft.late.append((home, late_ns))
+    return least
+
+
+def _by_demand(
+    workload: Workload,
+    seen: _Seen,
+    claims: Claims,
+    run_ns: Sequence[int],
+    past: _Past,
+    terms: _Terms,
+    draft: _Draft,
+) -> tuple[Claims, list[int]]:
+    """The claims that count, and weights that keep the sum by demand."""
+    balance = past.balances.get(workload.name, Balance())
+    places = set() if workload.nested else {vcpu.allowed for vcpu in workload.vcpus}
+    turn_ns = fair_turn_ns(terms.crowds, places, min(claims.neutral, default=0))
+    part = free(claims, run_ns, turn_ns)
+    charges = [
+        (weight, neutral, ns if weight < neutral else ns * (FULL - balance.free) // FULL)
+        for weight, neutral, ns in seen.charges
+    ]
+    ratio = terms.rules.ratio_for(workload)
+    claims = claims.without(part)
+    owed, wanted = settle(claims, balance.owed, charges, ratio)
+    if owed or part:
+        draft.balances.append((workload.name, Balance(owed, part)))
+    return claims, wanted
 
 
 def _want(
     off: Sequence[tuple[int, int]],
     memories: Sequence[Memory],
     verdict: Scores,
-    rules: CriticalParameters,
     draft: _Draft,
 ) -> None:
     """Knobs and reasons of the vCPUs in those rows, with their new weights."""

@@ -20,7 +20,8 @@ class CriticalState(PolicyState):
     counts, where the policy therefore sees nothing. `balances`: what each workload owes (weights.py).
     `crowds`: how crowded each set of CPUs is (crowd.py). `excess`: the rank so far, in millionths, of each
     vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py).
-    `latencies`: what those had who yield (latency.py)."""
+    `latencies`: what those had who yield (latency.py). `late`: by how much each workload is behind (late.py).
+    """
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
     blind: tuple[str, ...] = ()
@@ -30,3 +31,4 @@ class CriticalState(PolicyState):
     excess: tuple[int, ...] = field(default=(), metadata=UNSHOWN)
     calm: int = field(default=0, metadata=UNSHOWN)
     latencies: Latencies = field(default=(), metadata=UNSHOWN)
+    late: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)

@@ -79,8 +79,11 @@ class Managed:
 
 
 def configuration(policy: str, workloads: Sequence[Managed], settings: str | None = None) -> str:
-    """The daemon's configuration: the policy with its defaults, or these settings, and every workload."""
+    """The daemon's configuration: the policy with its defaults, or these settings, and every workload.
+
+    What is measured is the policy itself, unless the settings say what the guard shall do."""
     lines = [f"policy = {json.dumps(policy)}" if settings is None else settings]
+    lines += [] if settings is not None and "[guard]" in settings else ["", "[guard]", "enabled = false"]
     for workload in workloads:
         lines += workload.table()
     return "\n".join(lines) + "\n"

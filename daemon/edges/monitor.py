@@ -2,7 +2,8 @@
 
 Each followed thread has a slot, its place in the kernel's table, and a serial number that is given once.
 A slot that falls free rests until two readings later: a program that was under way on another core
-when its thread was forgotten may still write there.
+when its thread was forgotten may still write there. Where there are more threads than slots, each workload
+has its part of them, whoever came first.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import ctypes
 import itertools
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..linux import bpf
 from ..model import Level, VcpuId
+from ..parts import fair_parts
 from .reading import Activity, Edge, NoEdges, Reading, WakeEdges, Wakers
 from .rows import ROW_BYTES, Shown, Table
 
@@ -79,14 +82,19 @@ class BpfEdges:
         self._by_serial: dict[int, VcpuId] = {}
         self._free = list(range(slots - 1, -1, -1))
         self._resting: tuple[list[int], list[int]] = ([], [])
+        self._slots = slots
         self._serials = itertools.count(1)
+        self._waiting: dict[VcpuId, int] = {}
+        """Threads with their workloads that are to have a slot as soon as one is free."""
         self._used = 0
         self._threads: dict[VcpuId, Activity] = {}
         self._near: dict[VcpuId, Wakers] = {}
 
-    def follow(self, workload_of: Mapping[VcpuId, int]) -> None:
-        """Follow these threads and no others; one that ended or finds no slot is left out."""
-        gone = {who for who, place in self._places.items() if workload_of.get(who) != place.workload}
+    def follow(self, workload_of: Mapping[VcpuId, int]) -> Mapping[int, int]:
+        """Follow these threads and no others, of each workload its part. By workload: how many have no slot.
+        One that ended is left out and does not count."""
+        chosen = share_out(workload_of, self._places, self._slots)
+        gone = {who for who, place in self._places.items() if chosen.get(who) != place.workload}
         for who in gone:
             self._leave(who, self._places[who])
         if gone:
@@ -95,9 +103,10 @@ class BpfEdges:
                 for wakee, wakers in self._near.items()
                 if wakee not in gone
             }
-        for who, workload in workload_of.items():
-            if who not in self._places and self._free:
-                self._enter(who, workload)
+        self._waiting = {who: workload for who, workload in chosen.items() if who not in self._places}
+        self._seat_some()
+        left_out = Counter([workload for who, workload in workload_of.items() if who not in chosen])
+        return dict(left_out)
 
     def read(self) -> Reading:
         """The totals now. Who has done nothing since the last reading has the very Activity it had there."""
@@ -114,6 +123,8 @@ class BpfEdges:
         rested, resting = self._resting
         self._free.extend(rested)
         self._resting = (resting, [])
+        if self._waiting and rested:
+            self._seat_some()
         far, lost, missed = self._totals
         wakers = dict(self._near)
         for wakee, edge in self._far_edges() if far else ():
@@ -125,6 +136,11 @@ class BpfEdges:
         self._table.close()
         self._totals.release()
         self._object.close()
+
+    def _seat_some(self) -> None:
+        """As many of those who wait as there are slots; one that has ended waits no more."""
+        for who in list(self._waiting)[: len(self._free)]:
+            self._enter(who, self._waiting.pop(who))
 
     def _enter(self, who: VcpuId, workload: int) -> None:
         place = _Place(self._free[-1], next(self._serials), workload)
@@ -164,6 +180,21 @@ class BpfEdges:
                 self._edges.drop(_KEY.pack(*key))
             else:
                 yield wakee, (waker, Edge(*value))
+
+
+def share_out(workload_of: Mapping[VcpuId, int], here: Container[VcpuId], slots: int) -> Mapping[VcpuId, int]:
+    """Who of these threads has a slot: all, or of each workload its part, those who are `here` first."""
+    if len(workload_of) <= slots:
+        return workload_of
+    threads: dict[int, list[VcpuId]] = {}
+    for who, workload in workload_of.items():
+        threads.setdefault(workload, []).append(who)
+    parts = fair_parts([len(own) for own in threads.values()], slots)
+    return {
+        who: workload
+        for (workload, own), part in zip(threads.items(), parts, strict=True)
+        for who in sorted(own, key=lambda who: who not in here)[:part]
+    }
 
 
 def open_edges(level: Level, slots: int = SLOTS, edges: int = EDGES) -> WakeEdges:

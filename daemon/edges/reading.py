@@ -86,8 +86,9 @@ class WakeEdges(Protocol):
     def note(self) -> str:
         """How it counts, or why it does not, in one line."""
 
-    def follow(self, workload_of: Mapping[VcpuId, int]) -> None:
-        """Follow these threads and no others; threads with the same number are siblings."""
+    def follow(self, workload_of: Mapping[VcpuId, int]) -> Mapping[int, int]:
+        """Follow these threads and no others; threads with the same number are siblings. By number: how many
+        there is no room for."""
 
     def read(self) -> Reading:
         """The totals now. A thread that ended stays until it is not followed any more."""
@@ -103,8 +104,9 @@ class NoEdges:
     note: str
     level: Level = Level.NONE
 
-    def follow(self, workload_of: Mapping[VcpuId, int]) -> None:
-        """Nobody is followed."""
+    def follow(self, workload_of: Mapping[VcpuId, int]) -> Mapping[int, int]:  # noqa: ARG002  # as in WakeEdges
+        """Nobody is followed, as whoever reads the level knows."""
+        return {}
 
     def read(self) -> Reading:
         """Nothing."""

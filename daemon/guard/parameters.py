@@ -18,8 +18,10 @@ RECHECK_S = 60
 """How long a policy that did no harm is left alone: a trial takes 11 periods away from it at most, 1.5 % of
 the gain. Doubled after each trial that finds no harm."""
 
-PERIODS_A_SECOND = 12.5
-"""With the period of the paper's evaluation and our default, 80 ms."""
+PERIOD_NS = 80_000_000
+"""The period of the paper's evaluation, and our default."""
+
+PERIODS_A_SECOND = 1_000_000_000 / PERIOD_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class GuardParameters:
     harm_percent: int = HARM_PERCENT
     backoff_periods: int = int(BACKOFF_S * PERIODS_A_SECOND)
     recheck_periods: int = int(RECHECK_S * PERIODS_A_SECOND)
+    period_ns: int = PERIOD_NS
 
     def __post_init__(self) -> None:
         if not 1 <= self.harm_percent <= 100:
@@ -37,3 +40,5 @@ class GuardParameters:
             raise ValueError(f"guard: backoff_periods is {self.backoff_periods}: give 1 or more")
         if self.recheck_periods < 1:
             raise ValueError(f"guard: recheck_periods is {self.recheck_periods}: give 1 or more")
+        if self.period_ns < 1:
+            raise ValueError(f"guard: period_ns is {self.period_ns}: give 1 or more")

@@ -48,22 +48,25 @@ class Guarded:
     def decide(self, period: Period, state: PolicyState) -> Decision:
         """What the inner policy wants, where it may; nothing of it in a window without it."""
         known = state if isinstance(state, GuardState) else GuardState(self.inner.initial_state())
+        clock = _clock(period, known, self.parameters.period_ns)
+        is_look = clock // LOOK != known.clock // LOOK
+        period, known = replace(period, index=clock), replace(known, clock=clock)
         if known.trial is not None:
             return self._try(period, known, known.trial)
         if known.prior:
-            known = _reviewed(period, known)
+            known = _reviewed(period, known, is_look=is_look)
             if _is_due(period, known):
                 return _stand_back(period, replace(known, tallies=()), Trial(window=-1))
-            if period.index % LOOK == 0 and (undone := _left_alone(period, known)):
+            if is_look and (undone := _left_alone(period, known)):
                 return undone
         return self._act(period, known)
 
     def _act(self, period: Period, known: Known) -> Decision:
-        """The inner policy's decision; where nobody must be left alone, and no trial is on, with its rest."""
+        """The inner policy's decision; while no trial is on, with its rest, and as late as it may be."""
         decision, known = self._consider(period, known)
-        is_watchful = known.trial is not None or any(each.is_neutral for each in known.standings)
-        rest = 1 if is_watchful else decision.rest
-        return Decision(decision.knobs, decision.reasons, known, decision.stakes, rest)
+        if known.trial is not None:
+            return Decision(decision.knobs, decision.reasons, known, decision.stakes)
+        return replace(decision, state=known)
 
     def _consider(self, period: Period, known: Known) -> tuple[Decision, Known]:
         """The inner policy's decision without what it wants for workloads that it must leave alone, and what
@@ -77,17 +80,7 @@ class Guarded:
         prior = known.prior
         if decision.knobs:
             prior = noted(prior, decision.knobs, period)
-        state = GuardState(
-            decision.state,
-            known.standings,
-            known.window,
-            by_demand,
-            prior,
-            known.services,
-            known.tallies,
-            known.trial,
-        )
-        return decision, state
+        return decision, replace(known, inner=decision.state, by_demand=by_demand, prior=prior)
 
     def _try(self, period: Period, known: Known, trial: Trial) -> Decision:
         """One period of a trial."""
@@ -143,7 +136,14 @@ def _left_alone(period: Period, known: Known) -> Decision | None:
     return decision if decision.knobs else None
 
 
-def _reviewed(period: Period, known: Known) -> Known:
+def _clock(period: Period, known: Known, period_ns: int) -> int:
+    """The time in periods: a look that comes late, as looking has a budget, counts for as many."""
+    if known.clock < 0:
+        return period.index
+    return known.clock + max(1, round(period.length_ns / period_ns))
+
+
+def _reviewed(period: Period, known: Known, *, is_look: bool) -> Known:
     """With workloads that are new, that may be acted on again, or that wait suspiciously long."""
     standings = retried(present(known.standings, period), period.index)
     if len(standings) < len(period.workloads):
@@ -153,7 +153,7 @@ def _reviewed(period: Period, known: Known) -> Known:
     tallies = known.tallies
     if known.services:
         tallies = added(tallies, known.services, period)
-        if period.index % LOOK == 0:
+        if is_look:
             standings, tallies = suspected(standings, tallies, period.index), ()
     if standings is known.standings and tallies is known.tallies:
         return known

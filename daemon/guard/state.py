@@ -68,14 +68,15 @@ class Trial(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class GuardState(PolicyState, Generic[S]):
     """`inner`: the policy's own state. `standings`: the verdicts. `window`: of the trial in progress, else
-    -1. `prior`: the knobs, before the policy's first wish, of each vCPU that it wanted to change.
-    `by_demand`: it keeps the sum of weights by demand. `services` and `tallies`: what is looked at between
-    trials."""
+    -1. `by_demand`: it keeps the sum of weights by demand. `clock`: the time of the last look in periods, its
+    number where no look came late; below 0 before the first. `prior`: the knobs, before the policy's first
+    wish, of each vCPU that it wanted to change. `services`, `tallies`: what is looked at between trials."""
 
     inner: S
     standings: tuple[Standing, ...] = ()
     window: int = -1
     by_demand: bool = False
+    clock: int = field(default=-1, metadata=UNSHOWN)
     prior: KnobTable = field(default=(), metadata=UNSHOWN)
     services: tuple[Services, ...] = field(default=(), metadata=UNSHOWN)
     tallies: tuple[Tally, ...] = field(default=(), metadata=UNSHOWN)

@@ -251,12 +251,12 @@ class FakeHost:
 
     def _present(self, entry: RosterEntry, taken: Collection[Numbers]) -> Iterator[FakeThread]:
         """Those of a workload's threads that are there, are who they should be, and may be touched."""
-        for numbers, terms in entry.terms_of():
-            thread = self._threads.get(numbers)
-            if thread is None or numbers in taken or thread.policy != "fair":
+        for member in entry.members():
+            thread = self._threads.get(member.numbers)
+            if thread is None or member.numbers in taken or thread.policy != "fair":
                 continue
-            if terms is None or terms.start_ticks == thread.id.start_ticks:
-                self._terms[thread.id] = terms
+            if member.is_(thread.id):
+                self._terms[thread.id] = member.terms
                 yield thread
 
     def _allowed(self, thread: FakeThread) -> frozenset[Core]:

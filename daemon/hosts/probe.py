@@ -15,28 +15,25 @@ from ..linux import affinity, cgroupfs, cpus, procfs, schedattr
 from ..linux.cgroupfs import Hierarchy
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..model import Level
-from ..safety.groups import PROBE_GROUP
+from ..safety.groups import probe_group
 from . import surroundings
 from .dummy import sleeper
 from .host import Capabilities, Finding
+from .nesting import Nesting, nesting_of
 from .patched.probe import NO_PATCH, try_patch
-from .reweight import try_storm
+from .reweight import try_duel
 
 TRIED_SLICE_NS = 4_000_000
 TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
 _ALONE = "of a vCPU alone in its cgroup, that group's: "
-_CAREFULLY = (
-    "we change a weight at most once a period; even so the policy dasec has starved vCPUs below a group a VM"
-    ' (docs/measurements.md, "The reweight defect of 6.18.44")'
-)
 
 
 def probe(
-    proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, storm: bool = True, backend: str = "auto"
+    proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool = True, backend: str = "auto"
 ) -> Capabilities:
-    """Try everything. `storm` False leaves out the self-test of 0.3 s on two spinning children;
+    """Try everything. `duel` False leaves out whether the kernel starves groups (two seconds at most);
     `backend` "mainline" leaves out our patch."""
     with sleeper() as pid:
         patch = try_patch(pid, proc) if backend != "mainline" else NO_PATCH
@@ -46,8 +43,10 @@ def probe(
     warnings = [*surroundings.warnings(proc, sysfs)]
     if patch.broken:
         warnings.append(f"{patch.edges.note}: not used")
-    if weights.works and hierarchy is not None:
-        warnings.extend(_try_reweight(hierarchy, platform.release(), storm=storm))
+    nesting = Nesting()
+    if duel and weights.works and hierarchy is not None:
+        nesting = _try_nesting(hierarchy, platform.release())
+    warnings.extend(nesting.warnings)
     if patch.works:
         slices, edges = patch.latency, patch.edges
         weights = Finding(True, f"{patch.weight.note}; {_ALONE}{weights.note}")
@@ -64,6 +63,7 @@ def probe(
         wake_edges=edges.works,
         wake_edges_note=edges.note,
         warnings=tuple(warnings),
+        nested_weight=nesting.works,
     )
 
 
@@ -127,7 +127,7 @@ def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:
 
 @contextmanager
 def _group(hierarchy: Hierarchy) -> Iterator[str]:
-    group = f"{hierarchy.root.rstrip('/')}/{PROBE_GROUP}{os.getpid()}"
+    group = f"{hierarchy.root.rstrip('/')}/{probe_group()}"
     os.mkdir(hierarchy.directory(group))
     try:
         yield group
@@ -135,21 +135,11 @@ def _group(hierarchy: Hierarchy) -> Iterator[str]:
         cgroupfs.remove_group(hierarchy.directory(group))
 
 
-def _try_reweight(hierarchy: Hierarchy, release: str, *, storm: bool) -> Iterator[str]:
-    """What the version suggests, what trying found, what we do about it."""
-    suspect = surroundings.reweight_suspect(release)
-    known = f"Linux {release} may place re-weighted threads wrongly (6d71a9c61604, reverted in 6.18.45)"
+def _try_nesting(hierarchy: Hierarchy, release: str) -> Nesting:
     usable = affinity.get(0)
-    if not storm or len(usable) < 2:
-        if suspect:
-            yield f"{known}; not tried; {_CAREFULLY}"
-        return
+    if len(usable) < 2:
+        return nesting_of("it takes two CPUs to try", release)
     try:
-        wrong = try_storm(hierarchy, hierarchy.root, usable[-1]).wrong
+        return nesting_of(try_duel(hierarchy, hierarchy.root, usable[-1], usable[-2]), release)
     except OSError as error:
-        yield f"the reweight self-test could not run: {error.strerror or error}"
-        return
-    if wrong is not None:
-        yield f"re-weighting fails here: in a storm of weight changes {wrong}; {_CAREFULLY}"
-    elif suspect:
-        yield f"{known}; a storm of weight changes did no harm here; {_CAREFULLY}"
+        return nesting_of(f"it could not be tried: {error.strerror or error}", release)

@@ -7,6 +7,8 @@ import errno
 import os
 from collections.abc import Iterable
 
+from .. import cpulist
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _FIRST_BYTES = 128
@@ -70,8 +72,11 @@ def put(tid: int, cpus: tuple[int, ...]) -> None:
 
     The kernel keeps the mask that was asked for (since 6.2) and cuts it by the cpuset, so
     a mask of all ones is as good as none, where the present CPUs written out would not be.
+    It refuses one of which the cpuset and the CPUs that are online leave nothing (EINVAL).
     """
     wanted = mask_of(cpus, KERNEL_BYTES) if cpus else b"\xff" * KERNEL_BYTES
     if _libc.sched_setaffinity(tid, ctypes.c_size_t(len(wanted)), wanted) < 0:
         code = ctypes.get_errno()
+        if code == errno.EINVAL:
+            raise OSError(code, f"its cpuset, or what is online, has none of CPU {cpulist.render(cpus)}")
         raise OSError(code, f"sched_setaffinity: {os.strerror(code)}")

@@ -1,23 +1,37 @@
 """The cpu cgroup hierarchy, v1 or v2: where it is, who is in which group, weights, groups of our own.
 
 On a hybrid host cpu sits on v1 although v2 is mounted as well; then v1 is the one that counts.
+
+Names of groups and mounts are whatever somebody called them: text as Python's functions for file systems take
+and give it (a byte that is no UTF-8 is a lone surrogate), never to be shown as it is (printable.py).
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from .. import cpulist
 from . import procfs
-from .errors import HierarchyMissing, ThreadGone
+from .errors import HierarchyMissing, ThreadGone, unknown_format
 
 V1_WEIGHT, V2_WEIGHT = "cpu.shares", "cpu.weight"
 
 _TWO_NUMBERS = 24
 """Bytes: a thread id has ten digits at most."""
+
+MOST_GROUPS = 4096
+DEEPEST = 64
+"""How far a tree is followed. Whoever was given a group can make as many below it as he likes, and a thousand
+deep, where the kernel walks through all names above for each. Kubernetes and libvirt nest five to eight."""
+
+_WORDS_TO_MOUNT = 5
+_ESCAPE = re.compile(rb"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +63,10 @@ class Hierarchy:
 
     def members(self, group: str) -> tuple[int, ...]:
         """The threads that sit in the group itself; none if it vanished."""
-        return tuple(map(int, self._listed(group, procfs.read_bytes)))
+        try:
+            return tuple(map(int, self._listed(group, procfs.read_bytes)))
+        except ValueError as error:
+            raise unknown_format(f"{self.members_file(group)} lists what is no thread") from error
 
     def holds_only(self, group: str, tid: int) -> bool:
         """Is this the one thread that sits in the group itself? Asked of each of thousands of threads in a
@@ -62,7 +79,7 @@ class Hierarchy:
         except ThreadGone:
             return []
         except OSError as error:
-            if error.errno in (errno.ENODEV, errno.EOPNOTSUPP):
+            if error.errno == errno.EOPNOTSUPP:
                 return []
             raise
 
@@ -75,11 +92,23 @@ class Hierarchy:
             return ()
         return tuple(f"{group.rstrip('/')}/{name}" for name in names)
 
-    def below(self, group: str) -> Iterator[str]:
-        """The group itself and all groups below it."""
-        yield group
-        for child in self.children(group):
-            yield from self.below(child)
+    def below(self, group: str, most: int = MOST_GROUPS) -> Below:
+        """The group itself and the groups below it, outer ones first. A group that cannot be read costs what
+        is below it, nothing else."""
+        found, complete = [group], True
+        for one in found:  # grows meanwhile
+            try:
+                if not self.has_children(one):
+                    continue  # a tenth of listing it, and most have none
+                if depth(one) < DEEPEST:
+                    children = self.children(one)
+                    complete &= len(children) <= most - len(found)
+                    found += children[: most - len(found)]
+                else:
+                    complete = False
+            except OSError:
+                complete = False
+        return Below(tuple(found), complete)
 
     def has_children(self, group: str) -> bool:
         """Are there groups below? By the directory's link count where the file system keeps one."""
@@ -94,35 +123,62 @@ class Hierarchy:
         _write(self.members_file(group), str(tid))
 
 
+class Below(NamedTuple):
+    """Groups of a tree; not `complete`: some were too many, too deep, or could not be read."""
+
+    groups: tuple[str, ...]
+    complete: bool
+
+
 def parse_group(lines: bytes, version: int, controller: str = "cpu") -> str:
-    """The group in one hierarchy, of the lines of /proc/PID/task/TID/cgroup."""
-    for line in lines.decode("utf-8", "surrogateescape").splitlines():
-        number, controllers, group = line.split(":", 2)
-        if version == 2 and number == "0" and not controllers:
-            return group
-        if version == 1 and controller in controllers.split(","):
-            return group
+    """The group in one hierarchy, of the lines of /proc/PID/task/TID/cgroup. Raises HierarchyMissing.
+
+    A group's name has anything but a newline (cgroup_mkdir()), and the kernel writes it as it is.
+    """
+    wanted = controller.encode()
+    for line in lines.split(b"\n"):
+        number, _, rest = line.partition(b":")
+        controllers, _, group = rest.partition(b":")
+        if version == 2 and number == b"0" and group and not controllers:
+            return os.fsdecode(group)
+        if version == 1 and wanted in controllers.split(b","):
+            return os.fsdecode(group)
     raise HierarchyMissing(f"no {controller} hierarchy (v{version}) among this thread's groups")
 
 
-def _mounts(proc: str, controller: str) -> tuple[Hierarchy, ...]:
+def parse_mounts(mountinfo: bytes, controller: str = "cpu") -> tuple[Hierarchy, ...]:
+    """The mounted hierarchies that may have this controller: v1 where it is named, and every v2.
+
+    Words are between single blanks: the kernel writes blanks, tabs, newlines and backslashes in them as octal
+    (since 6.9 also #), and nothing else; a word may be empty. "-" ends the optional ones. A line of a file
+    system that forgot to escape is nobody's hierarchy.
+    """
     found = []
-    for line in procfs.read_bytes(f"{proc}/self/mountinfo").decode("utf-8", "surrogateescape").splitlines():
-        left, _, right = line.partition(" - ")
-        kind, _, options = right.split(" ", 2)
-        root, mount = (_unescape(word) for word in left.split(" ")[3:5])
-        if kind == "cgroup2":
-            found.append(Hierarchy(2, mount, root, controller))
-        elif kind == "cgroup" and controller in options.split(","):
-            found.append(Hierarchy(1, mount, root, controller))
+    for line in mountinfo.split(b"\n"):
+        if b" - cgroup" not in line:
+            continue  # most are others: not worth taking apart
+        left, _, right = line.partition(b" - ")
+        words, kind, options = left.split(b" "), right.partition(b" ")[0], right.rpartition(b" ")[2]
+        if len(words) < _WORDS_TO_MOUNT or kind not in (b"cgroup", b"cgroup2"):
+            continue
+        if kind == b"cgroup" and controller.encode() not in options.split(b","):
+            continue
+        root, mount = (os.fsdecode(_unescape(word)) for word in words[3:5])
+        found.append(Hierarchy(2 if kind == b"cgroup2" else 1, mount, root, controller))
     return tuple(found)
 
 
-def _unescape(word: str) -> str:
-    """mountinfo writes blanks, tabs, newlines and backslashes as octal."""
-    for escape, plain in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        word = word.replace(escape, plain)
-    return word
+def _mounts(proc: str, controller: str) -> tuple[Hierarchy, ...]:
+    return parse_mounts(procfs.read_bytes(f"{proc}/self/mountinfo"), controller)
+
+
+def _unescape(word: bytes) -> bytes:
+    return _ESCAPE.sub(lambda escape: bytes((int(escape[1], 8) & 0xFF,)), word)
+
+
+def depth(group: str) -> int:
+    """How many steps it is below the top."""
+    return group.rstrip("/").count("/")
 
 
 def find_hierarchy(proc: str = procfs.PROC, controller: str = "cpu") -> Hierarchy:
@@ -137,27 +193,45 @@ def find_hierarchy(proc: str = procfs.PROC, controller: str = "cpu") -> Hierarch
     raise HierarchyMissing(f"no {controller} cgroup hierarchy is mounted")
 
 
+@cache
 def hierarchy_at(mount: str, proc: str = procfs.PROC, controller: str = "cpu") -> Hierarchy:
-    """The hierarchy that has this controller and is mounted there. Raises HierarchyMissing."""
+    """The hierarchy that has this controller and is mounted there. Raises HierarchyMissing.
+
+    Looked for once: where it is unmounted later its files are missing, which means the same to who asks.
+    """
     for hierarchy in _mounts(proc, controller):
         if hierarchy.mount == mount:
             return hierarchy
     raise HierarchyMissing(f"no {controller} cgroup hierarchy is mounted at {mount}")
 
 
-def cpuset_of(pid: int, tid: int, proc: str = procfs.PROC) -> frozenset[int]:
-    """The CPUs that the thread's cpuset allows; empty where no cpuset applies."""
+class Cpuset(NamedTuple):
+    """The CPUs that a thread's cpuset allows and that are online; empty where no cpuset applies."""
+
+    cpus: frozenset[int]
+    is_top: bool
+
+
+def cpuset_of(pid: int, tid: int, proc: str = procfs.PROC) -> Cpuset:
+    """The cpuset that applies to a thread: that of its group, or of the nearest one above that has any."""
     try:
         hierarchy = find_hierarchy(proc, "cpuset")
         group = hierarchy.group_of(pid, tid, proc)
     except HierarchyMissing:
-        return frozenset()
+        return Cpuset(frozenset(), is_top=True)
     name = "cpuset.effective_cpus" if hierarchy.version == 1 else "cpuset.cpus.effective"
     for one in _upwards(hierarchy, group):
         words = _words(f"{hierarchy.directory(one)}/{name}")
         if words:
-            return cpulist.parse(words[0])
-    return frozenset()
+            return Cpuset(_cpus(words[0]), is_top=one in ("/", "", hierarchy.root))
+    return Cpuset(frozenset(), is_top=True)
+
+
+def _cpus(word: str) -> frozenset[int]:
+    try:
+        return cpulist.parse(word)
+    except ValueError as error:
+        raise unknown_format(f"a cpuset says {word[:80]!r}: {error}") from error
 
 
 def quota_cores(hierarchy: Hierarchy, group: str) -> float | None:
@@ -189,14 +263,24 @@ def _quota_files_at(hierarchy: Hierarchy, group: str) -> tuple[str, ...]:
 
 def _quota_at(hierarchy: Hierarchy, group: str) -> float | None:
     words = [word for file in _quota_files_at(hierarchy, group) for word in _words(file)]
-    if len(words) != 2 or words[0] in ("max", "-1"):
-        return None
-    return int(words[0]) / int(words[1])
+    numbers = [int(word) for word in words if word.isdecimal() and len(word) < 20]  # not "max", nor "-1"
+    return numbers[0] / numbers[1] if len(numbers) == len(words) == 2 and numbers[1] else None
 
 
 def read_weight(path: str) -> int:
     """A weight file's number. Raises ThreadGone if the group vanished, or OSError."""
-    return int(procfs.read_bytes(path))
+    try:
+        return int(procfs.read_bytes(path))
+    except ValueError as error:
+        raise unknown_format(f"{path} holds no number") from error
+
+
+def inode_of(file: str) -> int:
+    """Of the group that has this file: no other group of this boot has or had it. Raises ThreadGone."""
+    try:
+        return os.stat(os.path.dirname(file)).st_ino
+    except FileNotFoundError as error:
+        raise ThreadGone(f"{file} vanished") from error
 
 
 def write_weight(path: str, weight: int, descriptor: int | None = None) -> None:
@@ -244,9 +328,10 @@ def remove_group(directory: str) -> bool:
 
 
 def _words(path: str) -> tuple[str, ...]:
+    """None of a file that cannot be read: its group vanishes, or has so long a path that it has no files."""
     try:
-        return tuple(procfs.read_bytes(path).decode().split())
-    except ThreadGone:
+        return tuple(procfs.read_bytes(path).decode("ascii", "replace").split())
+    except (ThreadGone, OSError):
         return ()
 
 

@@ -18,6 +18,11 @@ def online(sysfs: str = SYSFS) -> frozenset[int]:
     return _list_at(f"{sysfs}/devices/system/cpu/online")
 
 
+def possible(sysfs: str = SYSFS) -> frozenset[int]:
+    """CPUs that may ever be online while this kernel runs."""
+    return _list_at(f"{sysfs}/devices/system/cpu/possible")
+
+
 def isolated(sysfs: str = SYSFS) -> frozenset[int]:
     """CPUs that the scheduler does not balance: isolcpus=, and isolated cpuset partitions.
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from . import procfs
-from .errors import ThreadGone
+from .errors import ThreadGone, unknown_format
 
 VERSION = b"dasec 1"
 DEFAULT = "default"
@@ -95,40 +95,49 @@ class Table(NamedTuple):
         def numbers(name: str) -> list[int]:
             return list(map(int, words[at[name] :: width]))
 
-        return Columns(
-            numbers("tid"),
-            words[at["state"] :: width],
-            words[at[GRANULARITY] :: width],
-            words[at[WEIGHT] :: width],
-            numbers("run_ns"),
-            numbers("ready_ns"),
-            numbers("voluntary"),
-            numbers("involuntary"),
-            numbers("late"),
-            words[at["wakers"] :: width],
-            list(map(int, words[names.index(_CORE) :: width])) if _CORE in names else None,
-        )
+        try:
+            return Columns(
+                numbers("tid"),
+                words[at["state"] :: width],
+                words[at[GRANULARITY] :: width],
+                words[at[WEIGHT] :: width],
+                numbers("run_ns"),
+                numbers("ready_ns"),
+                numbers("voluntary"),
+                numbers("involuntary"),
+                numbers("late"),
+                words[at["wakers"] :: width],
+                list(map(int, words[names.index(_CORE) :: width])) if _CORE in names else None,
+            )
+        except ValueError as error:
+            raise _unknown_format(f"a column holds what is no number: {error}") from error
 
 
 def parse(text: bytes) -> Table:
     """One reading as a table. Raises OSError (EPROTO) where this is no format that we know."""
-    lines = text.splitlines()
+    lines = text.removesuffix(b"\n").split(b"\n")
     if len(lines) < _HEADER_LINES or lines[0] != VERSION:
-        first = lines[0].decode("ascii", "replace") if lines else ""
+        first = lines[0][:80].decode("ascii", "replace")
         raise _unknown_format(f"it begins with {first!r}, not with {VERSION.decode()!r}")
     return Table(lines[2], lines[_HEADER_LINES:])
 
 
 def knob_word(word: bytes) -> KnobWord:
-    """A knob's word as a value."""
-    return DEFAULT if word == DEFAULT.encode() else int(word)
+    """A knob's word as a value. Raises OSError (EPROTO)."""
+    try:
+        return DEFAULT if word == DEFAULT.encode() else int(word)
+    except ValueError as error:
+        raise _unknown_format(f"a knob holds {word[:80]!r}") from error
 
 
 def wakers(word: bytes) -> Iterator[tuple[int, int]]:
-    """Who woke the thread, and how often since it began: (tid, count)."""
-    for pair in word.split(b",") if word != b"-" else ():
-        tid, _, times = pair.partition(b":")
-        yield int(tid), int(times)
+    """Who woke the thread, and how often since it began: (tid, count). Raises OSError (EPROTO)."""
+    try:
+        for pair in word.split(b",") if word != b"-" else ():
+            tid, _, times = pair.partition(b":")
+            yield int(tid), int(times)
+    except ValueError as error:
+        raise _unknown_format(f"wakers are {word[:80]!r}") from error
 
 
 class DasecFile:
@@ -232,4 +241,4 @@ _WHY = {
 
 
 def _unknown_format(what: str) -> OSError:
-    return OSError(errno.EPROTO, f"the dasec file of this kernel is of another format: {what}")
+    return unknown_format(f"the dasec file of this kernel is of another format: {what}")

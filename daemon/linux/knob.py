@@ -60,14 +60,20 @@ DASEC_KEYS = {
 UNSET: Mapping[NativeKnob, NativeValue] = {NativeKnob.SLICE: 0, NativeKnob.AFFINITY: ()}
 """What is written to a knob so that it is as if nobody had ever set it."""
 
+_LOOKS = 3
+"""At a mask that reads differently each time."""
+
 
 class KnobRef(NamedTuple):
     """Which knob of which thread. `path`: the weight file (WEIGHT_*), the hierarchy's mount
-    point (CGROUP), the subtree_control file (CONTROLLERS), else empty."""
+    point (CGROUP), the subtree_control file (CONTROLLERS), else empty. `inode`: of the group's directory, for
+    knobs of a group; one that is removed and made again under its name gets another. 0: not known, as in
+    older journals."""
 
     vcpu: VcpuId
     kind: NativeKnob
     path: str = ""
+    inode: int = 0
 
 
 class Write(NamedTuple):
@@ -101,17 +107,19 @@ def write(ref: KnobRef, value: NativeValue, proc: str = procfs.PROC) -> None:
     write_known(ref, value, proc)
 
 
-def holds(ref: KnobRef, value: NativeValue, proc: str = procfs.PROC) -> bool:
-    """Does the kernel still hold what we wrote? CPUs that went offline since do not count.
+def put_back(ref: KnobRef, prior: NativeValue, proc: str = procfs.PROC) -> None:
+    """`write` of what was there before us, which a thread that has turned idle gets, too.
 
-    Raises ThreadGone, or OSError.
+    Raises ThreadGone, NotFair, or OSError.
     """
-    present = read(ref, proc)
-    if present == value:
-        return True
-    if isinstance(value, tuple):
-        return present == tuple(cpu for cpu in value if cpu in cpus.online())
-    return False
+    if ref.kind is not NativeKnob.SLICE or not isinstance(prior, int):
+        write(ref, prior, proc)
+        return
+    _check(ref, proc)
+    try:
+        schedattr.give_slice_back(ref.vcpu.tid, prior)
+    except OSError as error:
+        raise _gone_or(error, ref) from error
 
 
 def read_known(ref: KnobRef, proc: str = procfs.PROC) -> NativeValue:
@@ -119,14 +127,16 @@ def read_known(ref: KnobRef, proc: str = procfs.PROC) -> NativeValue:
     try:
         match ref.kind:
             case NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2:
+                _same_group(ref)
                 return cgroupfs.read_weight(ref.path)
             case NativeKnob.SLICE:
-                return schedattr.get(ref.vcpu.tid).slice_ns
+                return schedattr.shown_slice(ref.vcpu.tid)
             case NativeKnob.AFFINITY:
-                return affinity.get(ref.vcpu.tid)
+                return affinity.get(ref.vcpu.tid) or _offline_mask(ref, proc)
             case NativeKnob.CGROUP:
-                return _hierarchy(ref, proc).group_of(ref.vcpu.pid, ref.vcpu.tid, proc)
+                return _group_of(ref, proc)
             case NativeKnob.CONTROLLERS:
+                _same_group(ref)
                 return "cpu" if cgroupfs.hands_on_cpu(ref.path) else ""
             case NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT:
                 return dasecfile.read_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], proc)
@@ -144,6 +154,8 @@ def write_known(
     try:
         match ref.kind, value:
             case ((NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2), int()):
+                if descriptor is None:
+                    _same_group(ref)
                 cgroupfs.write_weight(ref.path, value, descriptor)
             case NativeKnob.SLICE, int():
                 schedattr.set_slice(ref.vcpu.tid, value)
@@ -152,6 +164,7 @@ def write_known(
             case NativeKnob.CGROUP, str():
                 _hierarchy(ref, proc).move(ref.vcpu.tid, value)
             case NativeKnob.CONTROLLERS, str():
+                _same_group(ref)
                 cgroupfs.hand_on_cpu(ref.path, on=value == "cpu")
             case ((NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT), int() | dasecfile.DEFAULT):
                 dasecfile.write_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], value, proc)
@@ -161,20 +174,76 @@ def write_known(
         raise _gone_or(error, ref) from error
 
 
-def unset(ref: KnobRef, proc: str = procfs.PROC) -> NativeValue:
-    """What a slice or a mask reads as while nobody has set it. Raises ThreadGone, or OSError."""
+def in_force(ref: KnobRef, value: NativeValue, proc: str = procfs.PROC) -> NativeValue:
+    """What the knob reads as while `value` is what was last asked for. Raises ThreadGone, or OSError.
+
+    A slice of 0 is the kernel's default. A mask is cut by the cpuset and by CPUs that are offline. The kernel
+    keeps what was asked for and cuts it anew each time that they change (user_cpus_ptr, since 6.2:
+    8f9ea86fdf99). Before 6.2 each such change makes the mask the whole cpuset, whoever had set it.
+    """
     if ref.kind is NativeKnob.SLICE:
-        return default_slice_ns()
+        return default_slice_ns() if value == UNSET[ref.kind] else value
+    if not isinstance(value, tuple):
+        return value
+    return cut(value, allowed_now(ref, proc))
+
+
+def allowed_now(ref: KnobRef, proc: str = procfs.PROC) -> frozenset[int]:
+    """The CPUs that the thread's cpuset allows and that are online. Raises ThreadGone, or OSError."""
     online = cpus.online()
-    allowed = cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid, proc) or online
-    return tuple(sorted(allowed & online))
+    return (cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid, proc).cpus or online) & online
+
+
+def cut(mask: tuple[int, ...], allowed: frozenset[int]) -> tuple[int, ...]:
+    """What is in force of a mask: what these CPUs leave of it, or all of them where that is nothing."""
+    return tuple(sorted(allowed.intersection(mask) or allowed))
+
+
+def may_be_cut(value: NativeValue, present: NativeValue) -> bool:
+    """Could a cpuset or offline CPUs make this mask read so? They leave a part of it, or nothing of it and
+    something else. Spares the reading of cpusets where the answer is no."""
+    if not isinstance(value, tuple) or not isinstance(present, tuple) or value == present:
+        return False
+    common = len(set(value) & set(present))
+    return common in (0, len(present))
 
 
 def prior_of(ref: KnobRef, found: NativeValue, proc: str = procfs.PROC) -> NativeValue:
     """What to put back where `found` was there before us. A default slice and a mask that is all its
-    cpuset allows were never set: they go back to that. Raises ThreadGone, or OSError."""
+    cpuset allows were never set: they go back to that. A mask keeps CPUs that are offline now.
+
+    What was asked for before a cpuset cut it, nothing tells. Raises ThreadGone, or OSError.
+    """
+    if ref.kind is NativeKnob.AFFINITY:
+        return _prior_mask(ref, proc)
     nothing = UNSET.get(ref.kind)
-    return found if nothing is None or found != unset(ref, proc) else nothing
+    return found if nothing is None or found != in_force(ref, nothing, proc) else nothing
+
+
+def _prior_mask(ref: KnobRef, proc: str) -> tuple[int, ...]:
+    """The cpuset may change between our look at the mask and at the cpuset: then we look again."""
+    whole = procfs.cpus_allowed(ref.vcpu.pid, ref.vcpu.tid, proc)
+    for _ in range(_LOOKS):
+        if whole == _never_set(ref, proc):
+            return ()
+        before, whole = whole, procfs.cpus_allowed(ref.vcpu.pid, ref.vcpu.tid, proc)
+        if whole == before:
+            break
+    return tuple(sorted(whole))
+
+
+def _offline_mask(ref: KnobRef, proc: str) -> tuple[int, ...]:
+    """The mask of a thread that sleeps while all its CPUs are offline. It keeps them until it wakes up."""
+    return tuple(sorted(procfs.cpus_allowed(ref.vcpu.pid, ref.vcpu.tid, proc)))
+
+
+def _never_set(ref: KnobRef, proc: str) -> frozenset[int]:
+    """The mask, with CPUs that are offline, of a thread there that nobody ever gave one. Only in the top
+    cpuset is it left as it is when CPUs go (cpuset_cpus_allowed())."""
+    cpuset = cgroupfs.cpuset_of(ref.vcpu.pid, ref.vcpu.tid, proc)
+    online = cpus.online()
+    offline = cpus.possible() - online if cpuset.is_top else frozenset[int]()
+    return (cpuset.cpus or online) | offline
 
 
 @cache
@@ -190,11 +259,26 @@ def _check(ref: KnobRef, proc: str) -> None:
         raise ThreadGone(f"thread {ref.vcpu.tid} of process {ref.vcpu.pid} ended")
 
 
+def _same_group(ref: KnobRef) -> None:
+    if ref.inode and cgroupfs.inode_of(ref.path) != ref.inode:
+        raise ThreadGone(f"the group of {ref.path} was removed; one of its name was made since")
+
+
 def _hierarchy(ref: KnobRef, proc: str) -> cgroupfs.Hierarchy:
     try:
         return cgroupfs.hierarchy_at(ref.path, proc)
     except HierarchyMissing as error:
         raise OSError(errno.ENODEV, str(error)) from error
+
+
+def _group_of(ref: KnobRef, proc: str) -> str:
+    """Where the thread is. A group whose path is longer than the kernel writes is none of ours."""
+    try:
+        return _hierarchy(ref, proc).group_of(ref.vcpu.pid, ref.vcpu.tid, proc)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return "a group that is nested too deep to be named"
 
 
 def _gone_or(error: OSError, ref: KnobRef) -> Exception:

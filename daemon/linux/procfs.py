@@ -1,11 +1,17 @@
-"""What /proc says of threads. Every parser survives any `comm`: it may hold blanks, parentheses, newlines."""
+"""What /proc says of threads. Every parser survives any `comm`: it may hold blanks, parentheses, newlines.
+
+Files are taken apart as bytes, at what the kernel puts between the parts and at nothing else: of a name the
+kernel escapes, if anything, newlines and backslashes, while Python splits lines at eight characters more.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import NamedTuple
 
-from .errors import ThreadGone
+from .. import cpulist
+from .errors import ThreadGone, unknown_format
 
 PROC = "/proc"
 
@@ -14,6 +20,12 @@ PF_KTHREAD = 0x00200000
 """include/linux/sched.h: the flags of threads that end, and of kernel threads."""
 
 _STAT_BYTES = 2048
+_FIRST_LINE = 512
+"""Bytes: eleven numbers."""
+
+_STEAL = 8
+"""The column of /proc/stat's first line: cpu, user, nice, system, idle, iowait, irq, softirq, steal."""
+
 _GONE = (ProcessLookupError, FileNotFoundError, NotADirectoryError)
 
 
@@ -40,19 +52,60 @@ class ThreadStat(NamedTuple):
 
 
 def parse_stat(line: bytes) -> ThreadStat:
-    """One stat line. The name ends at the *last* parenthesis: it may hold others."""
+    """One stat line. The name ends at the *last* parenthesis: it may hold others. Raises OSError (EPROTO)."""
+    try:
+        name, rest = _around_name(line)
+        flags, nice, start_ticks, core, policy = [int(rest[at]) for at in (6, 16, 19, 36, 38)]
+        comm, state = name.decode("utf-8", "replace"), rest[0].decode()
+        return ThreadStat(comm, state, flags, nice, start_ticks, core, policy)
+    except (ValueError, IndexError) as error:
+        raise unknown_format(f"no stat line: {line[:80]!r}") from error
+
+
+def parse_parent(line: bytes) -> int:
+    """The parent of a process, of one stat line. Raises OSError (EPROTO)."""
+    try:
+        return int(_around_name(line)[1][1])
+    except (ValueError, IndexError) as error:
+        raise unknown_format(f"no stat line: {line[:80]!r}") from error
+
+
+def _around_name(line: bytes) -> tuple[bytes, list[bytes]]:
+    """The name, and the fields behind it."""
     end = line.rindex(b")")
-    rest = line[end + 2 :].split()
-    name = line[line.index(b"(") + 1 : end].decode("utf-8", "replace")
-    return ThreadStat(
-        name, rest[0].decode(), int(rest[6]), int(rest[16]), int(rest[19]), int(rest[36]), int(rest[38])
-    )
+    return line[line.index(b"(") + 1 : end], line[end + 2 :].split()
 
 
 def parse_schedstat(line: bytes) -> tuple[int, int, int]:
-    """On-CPU ns, run-queue wait ns, dispatches."""
-    on_cpu_ns, ready_ns, dispatches = line.split()
-    return int(on_cpu_ns), int(ready_ns), int(dispatches)
+    """On-CPU ns, run-queue wait ns, dispatches. Raises OSError (EPROTO)."""
+    try:
+        on_cpu_ns, ready_ns, dispatches = line.split()
+        return int(on_cpu_ns), int(ready_ns), int(dispatches)
+    except ValueError as error:
+        raise unknown_format(f"no schedstat line: {line[:80]!r}") from error
+
+
+def parse_process(status: bytes) -> int:
+    """The process (thread group) that a status file names. Raises OSError (EPROTO)."""
+    try:
+        return int(_status_field(status, b"Tgid"))
+    except ValueError as error:
+        raise unknown_format(f"a status file without Tgid: {status[:80]!r}") from error
+
+
+def parse_cpus_allowed(status: bytes) -> frozenset[int]:
+    """The mask that a status file names. Raises OSError (EPROTO)."""
+    cpus = _status_field(status, b"Cpus_allowed_list").decode("ascii", "replace").strip()
+    try:
+        return cpulist.parse(cpus)
+    except ValueError as error:
+        raise unknown_format(f"a status file with CPUs {cpus[:80]!r}") from error
+
+
+def _status_field(status: bytes, key: bytes) -> bytes:
+    """A line of a status file, without its key. The name stands before all of them with its newlines escaped,
+    so no name begins a line."""
+    return status.partition(b"\n%b:" % key)[2].partition(b"\n")[0]
 
 
 def read_stat(pid: int, tid: int, proc: str = PROC) -> ThreadStat:
@@ -63,28 +116,57 @@ def read_stat(pid: int, tid: int, proc: str = PROC) -> ThreadStat:
 def thread_ids(pid: int, proc: str = PROC) -> tuple[int, ...]:
     """The threads of a process, in id order; none if it is gone."""
     try:
-        return tuple(sorted(int(name) for name in os.listdir(f"{proc}/{pid}/task") if name.isdigit()))
+        return tuple(sorted(int(name) for name in os.listdir(f"{proc}/{pid}/task") if name.isdecimal()))
     except _GONE:
         return ()
 
 
+def thread_ids_of(task_directory: int) -> tuple[int, ...]:
+    """The same of the process whose open task directory this is, whoever has its number now."""
+    try:
+        return tuple(sorted(int(name) for name in os.listdir(task_directory) if name.isdecimal()))
+    except _GONE:
+        return ()
+
+
+def start_ticks_below(task_directory: int, tid: int) -> int:
+    """When a thread in this open task directory started. Raises OSError, or ThreadGone."""
+    return parse_stat(read_bytes(f"{tid}/stat", task_directory)).start_ticks
+
+
 def process_ids(proc: str = PROC) -> tuple[int, ...]:
     """All processes, in id order."""
-    return tuple(sorted(int(name) for name in os.listdir(proc) if name.isdigit()))
+    return tuple(sorted(int(name) for name in os.listdir(proc) if name.isdecimal()))
 
 
 def process_of(tid: int, proc: str = PROC) -> int:
     """The process (thread group) that a thread belongs to. Raises ThreadGone."""
-    for line in read_bytes(f"{proc}/{tid}/status").splitlines():
-        if line.startswith(b"Tgid:"):
-            return int(line.split()[1])
-    raise ThreadGone(f"{proc}/{tid}/status")
+    return parse_process(read_bytes(f"{proc}/{tid}/status"))
 
 
-def read_bytes(path: str) -> bytes:
-    """A small file of a process. Raises ThreadGone if the process is."""
+def cpus_allowed(pid: int, tid: int, proc: str = PROC) -> frozenset[int]:
+    """The thread's mask with the CPUs of it that are offline, which sched_getaffinity(2) hides. Raises
+    ThreadGone."""
+    return parse_cpus_allowed(read_bytes(f"{proc}/{pid}/task/{tid}/status"))
+
+
+def tables_kib(pid: int, proc: str = PROC) -> int:
+    """The size of a process's page tables; 0 where it has let its memory go. Raises ThreadGone."""
+    size = _status_field(read_bytes(f"{proc}/{pid}/status"), b"VmPTE").split()
+    return int(size[0]) if size else 0
+
+
+def stolen_ns(proc: str = PROC) -> int:
+    """How long the hypervisor has kept this machine's CPUs from running when they wanted to, together."""
+    line = read_start(f"{proc}/stat", _FIRST_LINE).split(b"\n")[0]
+    return int(line.split()[_STEAL]) * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))
+
+
+def read_bytes(path: str, directory: int | None = None) -> bytes:
+    """A small file of a process or a group, perhaps below an open directory. Raises ThreadGone if that is
+    gone."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)
     except _GONE as error:
         raise ThreadGone(path) from error
     try:
@@ -92,8 +174,8 @@ def read_bytes(path: str) -> bytes:
         while part := os.read(descriptor, 65536):
             parts.append(part)
         return b"".join(parts)
-    except _GONE as error:
-        raise ThreadGone(path) from error
+    except OSError as error:
+        raise _gone_or(error, path) from error
     finally:
         os.close(descriptor)
 
@@ -107,10 +189,16 @@ def read_start(path: str, length: int) -> bytes:
         raise ThreadGone(path) from error
     try:
         return os.read(descriptor, length)
-    except _GONE as error:
-        raise ThreadGone(path) from error
+    except OSError as error:
+        raise _gone_or(error, path) from error
     finally:
         os.close(descriptor)
+
+
+def _gone_or(error: OSError, path: str) -> Exception:
+    """ENODEV is what a file of a group says that was removed while it was open."""
+    gone = isinstance(error, _GONE) or error.errno == errno.ENODEV
+    return ThreadGone(path) if gone else error
 
 
 class KeptThread:
@@ -139,6 +227,14 @@ class KeptThread:
             raise
         finally:
             os.close(directory)
+
+    def alive(self) -> bool:
+        """Is there still a thread of this number, and none but this, or one of its process that took it over
+        by execve?"""
+        try:
+            return bool(os.pread(self.schedstat, 1, 0))
+        except ProcessLookupError:
+            return False
 
     def close(self) -> None:
         """Let the descriptors go."""

@@ -16,10 +16,13 @@ import platform
 import threading
 from typing import NamedTuple
 
+from .errors import NotFair
+
 SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE, SCHED_EXT = 0, 1, 2, 3, 5, 6, 7
 FAIR_POLICIES = frozenset({SCHED_OTHER, SCHED_BATCH})
+_SHOW_NO_SLICE = frozenset({SCHED_FIFO, SCHED_RR, SCHED_DEADLINE})
 
-_FLAG_KEEP_POLICY = 0x08
+_FLAG_RESET_ON_FORK, _FLAG_KEEP_POLICY = 0x01, 0x08
 
 _SET, _GET = {"x86_64": (314, 315), "aarch64": (274, 275)}.get(platform.machine(), (-1, -1))
 """System call numbers. The kernel answers -1 with ENOSYS."""
@@ -80,6 +83,14 @@ def slice_of(tid: int) -> int:
     return int(_found.runtime)
 
 
+def shown_slice(tid: int) -> int:
+    """The thread's slice. Raises NotFair where the kernel does not show it, or OSError (ESRCH)."""
+    found = get(tid)
+    if found.policy in _SHOW_NO_SLICE:
+        raise _not_fair(tid)
+    return found.slice_ns
+
+
 def set_slice(tid: int, slice_ns: int) -> None:
     """Ask for a slice; 0 is the kernel's default. Policy, nice, reset-on-fork and uclamp stay as they are.
 
@@ -88,16 +99,29 @@ def set_slice(tid: int, slice_ns: int) -> None:
     Nice has no such flag for fair threads and is passed again.
     """
     if policy_of(tid) not in FAIR_POLICIES:
-        raise OSError(errno.EPERM, f"thread {tid} is not in a fair scheduling class any more")
+        raise _not_fair(tid)
     _wanted.nice = _found.nice
     _wanted.runtime = slice_ns
     if _syscall(_SET, tid, _wanted_address, 0) < 0:
         raise _error("sched_setattr")
 
 
+def give_slice_back(tid: int, slice_ns: int) -> None:
+    """`set_slice` also for SCHED_IDLE, whose slice the kernel keeps but takes from nobody: such a thread is
+    an ordinary one between two calls (docs/decisions/0034-custody.md). Raises NotFair, or OSError."""
+    if policy_of(tid) != SCHED_IDLE:
+        set_slice(tid, slice_ns)
+        return
+    put(tid, SCHED_OTHER, slice_ns)
+    if policy_of(tid) == SCHED_OTHER:
+        put(tid, SCHED_IDLE, 0)
+
+
 def put(tid: int, policy: int, slice_ns: int) -> None:
-    """Give a thread a fair policy and a slice; nice stays. Raises OSError."""
-    wanted = _Layout(size=_BYTES, policy=policy, nice=get(tid).nice, runtime=slice_ns)
+    """Give a thread a fair policy and a slice; nice and reset-on-fork stay. Raises OSError."""
+    nice = get(tid).nice
+    kept = _found.flags & _FLAG_RESET_ON_FORK
+    wanted = _Layout(size=_BYTES, policy=policy, flags=kept, nice=nice, runtime=slice_ns)
     if _syscall(_SET, tid, ctypes.byref(wanted), 0) < 0:
         raise _error("sched_setattr")
 
@@ -118,6 +142,10 @@ def default_slice_ns() -> int:
     thread.start()
     thread.join()
     return found[0]
+
+
+def _not_fair(tid: int) -> NotFair:
+    return NotFair(errno.EPERM, f"thread {tid} is not in a fair scheduling class any more")
 
 
 def _error(call: str) -> OSError:

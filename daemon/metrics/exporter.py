@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exits import ExitStatus, Refusal
+from ..hosts.host import Shortfall
 from ..log import Announcer
 from ..model import PolicyState
 from ..record import Entry
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 
-NOBODY = About("", "", "", False, 0, 0.0, 0.0)
+NOBODY = About("", "", "", False, 0, 0.0, 0.0, True)
 
 
 class Exporter:
@@ -41,13 +42,15 @@ class Exporter:
         self._outlets, self._announcer, self._clock = outlets, announcer, clock
         self._textfile = Textfile(outlets.textfile, directory) if outlets.textfile else None
         self._about = NOBODY
+        self._shortfall: Callable[[], Shortfall] = Shortfall
         self._tally = Tally()
         self._due_ns = self._rendered_clock_ns = 0
         self.text = b""
         self._endpoint = None if outlets.port is None else self._listen(outlets.port)
 
-    def begin(self, subject: Subject) -> None:
-        """Who it is that counts: known only when the host is there."""
+    def begin(self, subject: Subject, shortfall: Callable[[], Shortfall] = Shortfall) -> None:
+        """Who it is that counts, and what is left out: known only when the host is there."""
+        self._shortfall = shortfall
         self._about = About(
             version("dasec"),
             subject.policy,
@@ -56,6 +59,7 @@ class Exporter:
             subject.period_ms,
             time.time(),
             subject.budget_percent / 100,
+            subject.capabilities.weight and subject.capabilities.nested_weight,
         )
         self.text = render(self._about, self._tally, self._now(0, PolicyState())).encode()
 
@@ -110,6 +114,7 @@ class Exporter:
             troubles=len(self._announcer.troubles),
             since_ns=since_ns,
             standings=standings_in(state),
+            short=self._shortfall(),
         )
 
     def _put(self, file: Textfile) -> None:

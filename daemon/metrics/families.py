@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..guard import Standing
+from ..hosts.host import Shortfall
 from ..model import Knob, Outcome
 from . import exposition
 from .exposition import Buckets, family, labels, one, seconds
@@ -26,6 +27,7 @@ class About:
     period_ms: int
     started_s: float
     budget_ratio: float
+    nested_weight: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Now:
     troubles: int
     since_ns: int
     standings: Sequence[Standing]
+    short: Shortfall
 
 
 def render(about: About, tally: Tally, now: Now) -> str:
@@ -54,7 +57,25 @@ def _daemon(about: About, now: Now) -> Iterator[str]:
     yield family("dasec_info", "gauge", "What runs; always 1.", [(given, 1)])
     yield one("dasec_period_seconds", "gauge", "The length of a control period.", about.period_ms / 1000)
     yield one("dasec_cpu_budget_ratio", "gauge", "What the daemon may take of one core.", about.budget_ratio)
+    yield one(
+        "dasec_nested_weight",
+        "gauge",
+        "0 where no weight is written below a group of a workload's own, as the kernel starves groups.",
+        int(about.nested_weight),
+    )
     yield one("dasec_troubles", "gauge", "Troubles that dasec status shows at present.", now.troubles)
+    yield one(
+        "dasec_wakeups_lost_total",
+        "counter",
+        "Wake-ups whose waker found no room among the edges.",
+        now.short.lost,
+    )
+    yield one(
+        "dasec_wakeups_missed_total",
+        "counter",
+        "Wake-ups and dispatches that were not seen, but must have been.",
+        now.short.missed,
+    )
     yield one("dasec_cpu_seconds_total", "counter", "CPU time of the daemon.", now.cpu_s)
     yield one("dasec_resident_memory_bytes", "gauge", "Memory of the daemon.", now.resident_bytes)
     yield one("dasec_start_time_seconds", "gauge", "When the daemon started (Unix time).", about.started_s)
@@ -103,6 +124,18 @@ def _workloads(tally: Tally, now: Now) -> Iterator[str]:
     )
     yield family(
         "dasec_workload_share", "gauge", "Share of a workload.", [(who, each.share) for who, each in given]
+    )
+    yield family(
+        "dasec_workload_threads_left_out",
+        "gauge",
+        "Threads of a workload that are left alone, as there are more than there is room for.",
+        [(who, now.short.left_out.get(each.name, 0)) for who, each in given],
+    )
+    yield family(
+        "dasec_workload_threads_unheard",
+        "gauge",
+        "Managed threads of a workload without a slot: nobody counts their wake-ups.",
+        [(who, now.short.unheard.get(each.name, 0)) for who, each in given],
     )
     yield family(
         "dasec_workload_policy_off",

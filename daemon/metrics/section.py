@@ -28,7 +28,7 @@ def _address(text: str) -> str:
 
 
 def _textfile(path: str) -> str:
-    if not path.startswith("/") or not path.endswith(".prom"):
+    if not path.startswith("/") or not path.endswith(".prom") or "\0" in path:
         raise ValueError(
             f"{path!r} is not an absolute path that ends in .prom, which node_exporter looks for"
         )

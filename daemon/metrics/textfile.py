@@ -8,6 +8,7 @@ configuration may name another file, or none.
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 from .. import wholefile
@@ -31,7 +32,7 @@ class Textfile:
     def remove(self) -> None:
         """At the daemon's end."""
         with contextlib.suppress(OSError):
-            self.path.unlink(missing_ok=True)
+            wholefile.remove(self.path)
         if self._directory is not None:
             sweep(self._directory)
 
@@ -39,7 +40,7 @@ class Textfile:
 def sweep(directory: Path) -> None:
     """Remove the file that an ended daemon of this directory left, and the note of it."""
     note = directory / NOTE
+    with contextlib.suppress(OSError, ValueError):
+        wholefile.remove(Path(os.fsdecode(note.read_bytes())))
     with contextlib.suppress(OSError):
-        Path(note.read_text(encoding="utf-8")).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        note.unlink(missing_ok=True)
+        wholefile.remove(note)

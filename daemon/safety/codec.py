@@ -105,7 +105,8 @@ def encode_value(value: NativeValue) -> str:
 def encode_ref(ref: KnobRef) -> str:
     """The knob's part of a line, without brackets. A caller that writes a knob often may keep it."""
     pid, tid, start_ticks = ref.vcpu
-    return f'{pid},{tid},{start_ticks},"{ref.kind.value}",{json.dumps(ref.path)}'
+    group = f",{ref.inode}" if ref.inode else ""
+    return f'{pid},{tid},{start_ticks},"{ref.kind.value}",{json.dumps(ref.path)}{group}'
 
 
 def encode_held(head: str, at_ticks: int, ours: tuple[NativeValue, ...]) -> str:
@@ -168,8 +169,8 @@ def _entry(fields: list[Any]) -> Entry:
     raise ValueError("not an entry of this schema")
 
 
-def _ref(pid: int, tid: int, start_ticks: int, kind: str, path: str) -> KnobRef:
-    return KnobRef(VcpuId(pid, tid, start_ticks), NativeKnob(kind), path)
+def _ref(pid: int, tid: int, start_ticks: int, kind: str, path: str, inode: int = 0) -> KnobRef:
+    return KnobRef(VcpuId(pid, tid, start_ticks), NativeKnob(kind), path, inode)
 
 
 def _value(raw: int | str | list[int]) -> NativeValue:

@@ -1,8 +1,9 @@
 """The journal's directory, held open: locked, private, and every name below opened relative to it.
 
-Mode 0700 and O_NOFOLLOW on the last step and on each file keep another user's link from
-leading us to write elsewhere. The lock is on the directory itself, so that taking it needs
-no room on a full file system and leaves nothing behind; the kernel drops it with its holder.
+No directory of others is ever changed: one that exists has to be ours as it is. Mode 0700
+and O_NOFOLLOW on the last step and on each file keep another user's link from leading us to
+write elsewhere. The lock is on the directory itself, so that taking it needs no room on a
+full file system and leaves nothing behind; the kernel drops it with its holder.
 """
 
 from __future__ import annotations
@@ -21,8 +22,17 @@ KEPT_ASIDE = 5
 
 ASIDE = "journal.damaged-"
 
+OUR_FILES = frozenset({"journal", "status", "textfile", "host"})
+"""What the names of all our files in it begin with, up to a dot."""
+
 MAX_READ = 64 << 20
 """Bytes read of a file named journal. Ours stays below 32 MiB: MAX_HELD knobs of 200 bytes, twice."""
+
+MOMENTARY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO})
+"""Errors that say nothing of a file or directory: later it may work."""
+
+_NO_FILE = (errno.ELOOP, errno.ENXIO)
+"""What opening a link or a socket says."""
 
 _POLL_S = 0.005
 
@@ -43,16 +53,21 @@ class JournalBusy(OSError):
 
 
 class Directory:
-    """An open, private state directory."""
+    """An open state directory."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
-        """Raises OSError with one line for the user where the directory cannot be used."""
+    def __init__(self, path: Path, *, create: bool = True, at: int | None = None) -> None:
+        """With `create`, to live in: it is made, or must be private and ours alone. Without, to look into.
+        A directory that exists is never changed. `at`: a descriptor of it, which counts and not the path.
+        Raises OSError with one line for the user where it cannot be used."""
         self.path = path
         if create:
             _make(path)
-        self.fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        self.fd = os.open(path, flags) if at is None else os.open(".", flags, dir_fd=at)
         try:
-            self._make_private()
+            self._refuse_others(0o077 if create else 0o022)
+            if create:
+                self._refuse_strangers()
         except OSError:
             self.close()
             raise
@@ -65,35 +80,44 @@ class Directory:
 
     def lock(self, wait_s: float) -> None:
         """Take the lock. Raises JournalBusy if somebody else still has it after `wait_s`."""
-        for _ in range(max(1, round(wait_s / _POLL_S))):
-            if self._try_lock():
-                return
-            time.sleep(_POLL_S)
-        if not self._try_lock():
-            raise self._busy()
+        if not lock_within(self.fd, wait_s):
+            text = f"journal: {self.path} is in use by {holder_of(self.fd)}: stop that one first"
+            raise JournalBusy(errno.EBUSY, text)
 
     def locked(self) -> bool:
         """Does somebody else have the lock now?"""
-        if not self._try_lock():
+        if not lock_within(self.fd, 0.0):
             return True
         fcntl.flock(self.fd, fcntl.LOCK_UN)
         return False
 
-    def read(self, name: str) -> tuple[bytes, Notice | None]:
-        """A file's bytes (none if there is no such file), and what is wrong with it as a file."""
+    def in_place(self) -> bool:
+        """Does the path still lead here?"""
+        try:
+            return os.path.samestat(os.fstat(self.fd), os.stat(self.path, follow_symlinks=False))
+        except OSError:
+            return False
+
+    def read(self, name: str) -> tuple[bytes | None, Notice | None]:
+        """A file's bytes (None if there is no such file), and what is wrong with it as a file.
+
+        Raises OSError with one line where it may be whole and cannot be read now: that is no damage.
+        """
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self.fd)
         except FileNotFoundError:
-            return b"", None
+            return None, None
         except OSError as error:
-            return b"", self._notice(name, f"cannot be read ({os.strerror(error.errno or 0)})")
+            if error.errno in _NO_FILE:
+                return b"", self._notice(name, "is not a file")
+            raise unreadable(self.path / name, error) from error
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 return b"", self._notice(name, "is not a file")
-            with os.fdopen(os.dup(fd), "rb") as file:
+            with os.fdopen(fd, "rb", closefd=False) as file:
                 return file.read(MAX_READ), None
         except OSError as error:
-            return b"", self._notice(name, f"cannot be read ({os.strerror(error.errno or 0)})")
+            raise unreadable(self.path / name, error) from error
         finally:
             os.close(fd)
 
@@ -144,41 +168,65 @@ class Directory:
         except OSError:
             return None
 
-    def holder(self) -> int | None:
-        """The process that has the lock, if somebody has and the kernel tells who."""
-        here = os.fstat(self.fd)
-        wanted = f"{os.major(here.st_dev):02x}:{os.minor(here.st_dev):02x}:{here.st_ino}"
-        try:
-            with open("/proc/locks", encoding="ascii") as locks:
-                rows = [line.split() for line in locks]
-        except OSError:
-            return None
-        return next((int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == wanted), None)
-
-    def _try_lock(self) -> bool:
-        try:
-            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _busy(self) -> JournalBusy:
-        pid = self.holder()
-        who = f"process {pid} ({_comm(pid)})" if pid else "another process"
-        return JournalBusy(errno.EBUSY, f"journal: {self.path} is in use by {who}: stop that one first")
-
     def _notice(self, name: str, what: str) -> Notice:
         return Notice(f"journal {what}", str(self.path / name), "entries that it may have had are lost")
 
-    def _make_private(self) -> None:
+    def _refuse_others(self, forbidden: int) -> None:
+        """Who may write here could forge a journal, who may read could take the lock."""
         info = os.fstat(self.fd)
         if info.st_uid != os.geteuid():
-            raise PermissionError(
-                errno.EPERM,
-                f"state directory: {self.path} belongs to user {info.st_uid}: remove it or name another",
-            )
-        if stat.S_IMODE(info.st_mode) & 0o077:
-            os.fchmod(self.fd, 0o700)
+            raise _refusal(self.path, f"belongs to user {info.st_uid}: remove it or name another")
+        mode = stat.S_IMODE(info.st_mode)
+        if mode & forbidden:
+            raise _refusal(self.path, f"is open to others (mode {mode:o}): close it to them or name another")
+
+    def _refuse_strangers(self) -> None:
+        others = sorted(name for name in self.names() if name.partition(".")[0] not in OUR_FILES)
+        if others:
+            raise _refusal(self.path, f"holds other files ({others[0]!r}): name one of our own")
+
+
+def lock_within(fd: int, wait_s: float) -> bool:
+    """Lock what is open there, for as long as that stays open. False: somebody else still has it."""
+    for _ in range(round(wait_s / _POLL_S)):
+        if _try_lock(fd):
+            return True
+        time.sleep(_POLL_S)
+    return _try_lock(fd)
+
+
+def holder_of(fd: int) -> str:
+    """Who has the lock of it, for the user."""
+    here = os.fstat(fd)
+    wanted = f"{os.major(here.st_dev):02x}:{os.minor(here.st_dev):02x}:{here.st_ino}"
+    try:
+        pid = parse_locks(Path("/proc/locks").read_bytes(), wanted)
+    except OSError:
+        pid = None
+    return f"process {pid} ({_comm(pid)})" if pid else "another process"
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unreadable(path: Path | str, error: OSError) -> OSError:
+    """The same error, as one line for the user."""
+    text = f"journal: {path} cannot be read now ({error.strerror}): nothing was changed: try again"
+    return OSError(error.errno, text)
+
+
+def parse_locks(locks: bytes, inode: str) -> int | None:
+    """The process whose flock(2) on `inode` the lines of /proc/locks name, if one does."""
+    for line in locks.split(b"\n"):
+        match line.split():
+            case [_, b"FLOCK", _, _, pid, place, *_] if place == inode.encode() and pid.isdigit():
+                return int(pid) or None
+    return None
 
 
 def _make(path: Path) -> None:
@@ -188,6 +236,10 @@ def _make(path: Path) -> None:
         raise NotADirectoryError(
             errno.ENOTDIR, f"state directory: {path} is not a directory: remove it or name another"
         ) from None
+
+
+def _refusal(path: Path, why: str) -> PermissionError:
+    return PermissionError(errno.EPERM, f"state directory: {path} {why}")
 
 
 def _is_aside(name: str) -> bool:

@@ -7,10 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from ..linux.knob import KnobRef, NativeValue, Write
 from .codec import Bequest
+from .ledger import Outstanding
 
 
 class NoJournal:
     """Has the methods that a host calls; refuses every write."""
+
+    def without_room(self, writes: Sequence[Write]) -> frozenset[KnobRef]:  # noqa: ARG002  # as in WriteAhead
+        """`begin` refuses all of them anyway."""
+        return frozenset()
 
     def begin(self, writes: Sequence[Write]) -> None:
         """Refuse."""
@@ -32,6 +37,10 @@ class NoJournal:
     def inherited(self, ref: KnobRef, found: NativeValue) -> NativeValue | None:
         """Nobody was born with a value of ours."""
         return None
+
+    def outstanding(self) -> tuple[Outstanding, ...]:
+        """Nothing was written."""
+        return ()
 
     def bequests(self) -> tuple[Bequest, ...]:
         """None."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -87,13 +86,8 @@ def _patched(pid: int, tid: int) -> Mapping[str, NativeValue]:
 
 
 def _weights(hierarchy: cgroupfs.Hierarchy) -> Iterator[tuple[str, int]]:
-    name = os.path.basename(hierarchy.weight_file("/"))
-    for path, _, files in os.walk(hierarchy.mount):
-        if name in files:
-            try:
-                yield path, cgroupfs.read_weight(f"{path}/{name}")
-            except ThreadGone:
-                continue
-            except OSError as error:
-                if error.errno != errno.ENODEV:
-                    raise
+    for group in hierarchy.below(hierarchy.root, most=sys.maxsize).groups:
+        try:
+            yield hierarchy.directory(group), cgroupfs.read_weight(hierarchy.weight_file(group))
+        except ThreadGone:
+            continue

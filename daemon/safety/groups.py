@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ from .ledger import is_directory_of
 
 PROBE_GROUP = "dasec-probe-"
 """And the process that probes (hosts/probe.py). No journal knows of it: a probe must work without one."""
+
+_PROBE = re.compile(rf"{PROBE_GROUP}([0-9]+)-([0-9]+)")
 
 _ROUNDS = 20
 _PAUSE_S = 0.002
@@ -78,20 +81,43 @@ def _remove(path: str, base: str, kinship: Kinship, kernel: Kernel) -> GroupVerd
                 except ThreadGone:
                     continue
             time.sleep(_PAUSE_S)
-    except (OSError, HierarchyMissing) as error:
+    except Exception as error:  # whatever is wrong with one group: the others are still to be removed
         return GroupVerdict(path, Fate.FAILED, f"{path}: {error}")
     return GroupVerdict(path, Fate.FAILED, f"{path}: still in use")
 
 
 def sweep_probes(proc: str = procfs.PROC) -> None:
-    """Remove what was left by processes that were killed while they probed, where it is empty."""
+    """Remove what was left by processes that were killed while they probed, where it is empty. Never raises:
+    other things are more important than this."""
     try:
         hierarchy = cgroupfs.find_hierarchy(proc)
-    except HierarchyMissing:
+        groups = tuple(abandoned_probes(hierarchy, proc))
+    except (OSError, HierarchyMissing, ThreadGone):
         return
-    for group in hierarchy.children(hierarchy.root):
-        name = group.rpartition("/")[2]
-        pid = name.removeprefix(PROBE_GROUP)
-        if name != pid and pid.isdigit() and not os.path.exists(f"{proc}/{pid}"):
+    for group in groups:
+        for each in reversed(hierarchy.below(group).groups):
             with contextlib.suppress(OSError):
-                cgroupfs.remove_group(hierarchy.directory(group))
+                cgroupfs.remove_group(hierarchy.directory(each))
+
+
+def abandoned_probes(hierarchy: cgroupfs.Hierarchy, proc: str = procfs.PROC) -> Iterator[str]:
+    """The groups of processes that have ended while they probed; never those of a living one."""
+    for group in hierarchy.children(hierarchy.root):
+        found = _PROBE.fullmatch(group.rpartition("/")[2])
+        if found and not _runs(int(found[1]), int(found[2]), proc):
+            yield group
+
+
+def probe_group() -> str:
+    """The name of this process's group to try things in."""
+    pid = os.getpid()
+    return f"{PROBE_GROUP}{pid}-{procfs.read_stat(pid, pid).start_ticks}"
+
+
+def _runs(pid: int, start_ticks: int, proc: str) -> bool:
+    try:
+        return procfs.read_stat(pid, pid, proc).start_ticks == start_ticks
+    except ThreadGone:
+        return False
+    except OSError:
+        return True

@@ -8,6 +8,7 @@ from ..linux import knob, procfs
 from ..linux.errors import ThreadGone
 from ..linux.knob import KnobRef, NativeKnob, NativeValue
 from ..model import VcpuId
+from .codec import Bequest
 from .ledger import ANY_PROCESS, Ledger
 
 _GENERATIONS = 4
@@ -26,13 +27,23 @@ class Heirs:
             inherited = self._ledger.bequest(ANY_PROCESS, ref.kind, found)
             return inherited.prior if inherited else None
         for pid in lineage(ref.vcpu.pid):
-            inherited = self._ledger.bequest(pid, ref.kind, found)
+            inherited = self._ledger.bequest(pid, ref.kind, found) or self._cut(pid, ref, found)
             if (
                 inherited
                 and ref.vcpu.start_ticks >= inherited.since_ticks
                 and not self._own(pid, ref.kind, found)
             ):
                 return inherited.prior
+        return None
+
+    def _cut(self, pid: int, ref: KnobRef, found: NativeValue) -> Bequest | None:
+        """A mask of ours of which the cpuset, or what is online, leaves just this."""
+        for one in self._ledger.bequests_of(pid, ref.kind):
+            try:
+                if knob.may_be_cut(one.value, found) and knob.in_force(ref, one.value) == found:
+                    return one
+            except (ThreadGone, OSError):
+                break
         return None
 
     def _own(self, pid: int, kind: NativeKnob, value: NativeValue) -> bool:
@@ -43,7 +54,7 @@ class Heirs:
         try:
             if prior is None:
                 return knob.read_known(main) == value
-            return prior == value or (prior == knob.UNSET.get(kind) and knob.unset(main) == value)
+            return prior == value or knob.in_force(main, prior) == value
         except (ThreadGone, OSError):
             return False
 
@@ -56,12 +67,11 @@ def lineage(pid: int) -> Iterator[int]:
         yield pid
         try:
             pid = parent(pid)
-        except ThreadGone:
+        except (ThreadGone, OSError):
             return
 
 
 def parent(pid: int) -> int:
     """The parent of a process: the second word after the name in its main thread's stat line (proc(5)); that
     of the process adds up the times of all its threads first, 0.12 ms where there are 4096."""
-    line = procfs.read_bytes(f"{procfs.PROC}/{pid}/task/{pid}/stat")
-    return int(line[line.rindex(b")") + 2 :].split(maxsplit=2)[1])
+    return procfs.parse_parent(procfs.read_bytes(f"{procfs.PROC}/{pid}/task/{pid}/stat"))

@@ -17,15 +17,17 @@ file from memory (new file, atomic rename) and by `MAX_HELD`.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from ..linux.knob import KnobRef, NativeValue, Write
 from . import codec
-from .directory import Directory, Notice
+from .directory import Directory, Notice, unreadable
 from .heirs import Heirs
 from .ledger import Holding, Ledger, Outstanding
 from .salvage import Salvage, salvage
@@ -42,7 +44,8 @@ COMPACT_BYTES = 1 << 19
 and never more than 0.1 s to read it all (docs/measurements.md)."""
 
 MAX_HELD = 65_536
-"""Knobs held at once: four for each of 16 384 vCPUs. Beyond it `begin` refuses."""
+"""Knobs held at once: four for each of 16 384 vCPUs. Who has more to enter asks `without_room` which to leave
+out; beyond it `begin` refuses."""
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -62,27 +65,46 @@ class Journal:
         self._fd = -1
         self._size = 0
         self._compact_at = 0
+        self.unreadable = ""
+        """Why nothing can be entered: the file belongs to another version, and stays as it is."""
 
     @classmethod
-    def open(cls, directory: Path = DIRECTORY, *, wait_s: float = 2.0) -> tuple[Journal, tuple[Notice, ...]]:
-        """Lock and read the journal. `wait_s` lets the keeper of a dead daemon finish.
+    def open(
+        cls, directory: Path = DIRECTORY, *, wait_s: float = 2.0, create: bool = True, at: int | None = None
+    ) -> tuple[Journal, tuple[Notice, ...]]:
+        """Lock and read the journal. `wait_s` lets the keeper of a dead daemon finish. Without `create`
+        nothing is made where there is nothing. `at`: a descriptor of the directory.
 
         Bad content never raises: it is set aside and reported, and its intact entries count.
-        Raises JournalBusy (two daemons), or OSError where the directory itself cannot be used.
+        Raises JournalBusy (two daemons), or OSError where the directory itself cannot be used or
+        the journal cannot be read now.
         """
-        place = Directory(directory)
+        place = Directory(directory, create=create, at=at)
         try:
             place.lock(wait_s)
             boot_id = read_boot_id()
             found, notices = _read(place, boot_id)
             journal = cls(place, boot_id, found.ledger)
+            if found.alien:
+                journal.unreadable = str(notices[0])
+                return journal, notices
             if notices:
                 notices += journal._set_aside()
-            notices += journal._start()
+            if create:
+                notices += journal._start()
         except BaseException:
             place.close()
             raise
         return journal, notices
+
+    def without_room(self, writes: Sequence[Write]) -> frozenset[KnobRef]:
+        """The knobs of these writes that may not be entered, as there would be more than MAX_HELD: never one
+        that is held already, and of the others the last ones."""
+        held = self._ledger.held
+        if len(held) + len(writes) <= MAX_HELD:
+            return frozenset()
+        new = dict.fromkeys(write.ref for write in writes if write.ref not in held)
+        return frozenset(islice(new, max(0, MAX_HELD - len(held)), None))
 
     def begin(self, writes: Sequence[Write]) -> None:
         """Enter these writes with one append. Only when this has returned may a knob be written.
@@ -158,8 +180,29 @@ class Journal:
         """Every value of ours that a thread which we never held may have been born with."""
         return self._ledger.bequests()
 
+    def ensure(self) -> None:
+        """Is the journal where others look for it? Where somebody has removed or replaced its directory or
+        its file, write it anew: all that is held. Raises OSError: then write no knob."""
+        if self.unreadable:
+            return
+        if not self._directory.in_place():
+            anew = Directory(self._directory.path)
+            try:
+                anew.lock(0.0)
+            except OSError:
+                anew.close()
+                raise
+            self._directory.close()
+            self._directory = anew
+            self._compact()
+        elif self._fd >= 0 and self._directory.inode(NAME) != os.fstat(self._fd).st_ino:
+            self._compact()
+
     def close(self) -> None:
-        """Let go of the file and the lock. What is outstanding stays so."""
+        """Let go of the file and the lock. What is outstanding stays so; where nothing is, no file stays."""
+        if not (self.unreadable or self._ledger.held or self._ledger.groups):
+            with contextlib.suppress(OSError):
+                self._directory.remove(NAME)
         self._drop_file()
         self._directory.close()
 
@@ -173,6 +216,8 @@ class Journal:
         """All lines with one write, or none of them and an OSError."""
         if not payloads:
             return
+        if self.unreadable:
+            raise OSError(errno.EROFS, self.unreadable)
         if self._fd < 0 or self._size > self._compact_at:
             self._compact()
         data = codec.frames(payloads, self._sequence, self._seed).encode()
@@ -262,15 +307,17 @@ def boot_ticks() -> int:
 
 
 def read_boot_id() -> str:
-    """Which boot of the kernel this is."""
-    with open(_BOOT_ID, encoding="ascii") as file:
-        return file.read().strip()
+    """Which boot of the kernel this is. Raises OSError."""
+    try:
+        with open(_BOOT_ID, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError as error:
+        raise unreadable(_BOOT_ID, error) from error
 
 
 def _read(place: Directory, boot_id: str) -> tuple[Salvage, tuple[Notice, ...]]:
     data, wrong = place.read(NAME)
     if wrong is not None:
         return Salvage(Ledger(), ()), (wrong,)
-    exists = place.inode(NAME) is not None
-    found = salvage(data, boot_id, str(place.path / NAME), exists=exists)
+    found = salvage(data or b"", boot_id, str(place.path / NAME), exists=data is not None)
     return found, found.notices

@@ -120,12 +120,14 @@ def _spawn(directory: Path) -> tuple[subprocess.Popen[bytes], int, int]:
     life_there, life_here = os.pipe()
     ready_here, ready_there = os.pipe()
     arguments = [str(package), str(directory.absolute()), str(os.getpid()), str(life_there), str(ready_there)]
+    place = -1
     try:
+        place = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, *arguments],
+            [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, *arguments, str(place)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            pass_fds=(life_there, ready_there),
+            pass_fds=(life_there, ready_there, place),
             start_new_session=True,
             env={"LC_ALL": "C.UTF-8"},
             cwd="/",
@@ -135,6 +137,7 @@ def _spawn(directory: Path) -> tuple[subprocess.Popen[bytes], int, int]:
         os.close(ready_here)
         raise
     finally:
-        os.close(life_there)
-        os.close(ready_there)
+        for fd in (life_there, ready_there, place):
+            if fd >= 0:
+                os.close(fd)
     return process, life_here, ready_here

@@ -12,9 +12,11 @@ import os
 import select
 import signal
 import sys
+import time
 from pathlib import Path
 
-from .directory import JournalBusy
+from ..printable import printable
+from .directory import MOMENTARY, JournalBusy
 from .restore import recover
 
 NAME = "dasec-keeper"
@@ -26,14 +28,19 @@ LOCK_WAIT_S = 30.0
 daemon that has it puts everything back itself, or dies and leaves it to us."""
 
 _ATTEMPTS = 3
+
+_PAUSE_S = 1.0
+"""Before the next attempt to read a journal that could not be read."""
+
 _OOM_SCORE_ADJ = "-500"
 _NICE = -10
 """For the process and, where sessions compete (autogroup), for its session."""
 _SURVIVED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1)
 
 
-def keep(directory: Path, daemon_pid: int, life: int, ready: int) -> int:
-    """Run until the daemon has ended. `life`: the pipe whose other end only the daemon has open."""
+def keep(directory: Path, daemon_pid: int, life: int, ready: int, place: int) -> int:
+    """Run until the daemon has ended. `life`: the pipe whose other end only the daemon has open; `place`: the
+    directory, open, so that the journal is found wherever somebody has moved it."""
     for number in _SURVIVED:
         signal.signal(number, signal.SIG_IGN)
     _settle_in()
@@ -45,7 +52,7 @@ def keep(directory: Path, daemon_pid: int, life: int, ready: int) -> int:
     os.close(ready)
     if watched is not None:
         watched.poll()
-    return 0 if _dismissed(life) else _put_back(directory)
+    return 0 if _dismissed(life) else max(_put_back(directory, at) for at in _places(directory, place))
 
 
 def _settle_in() -> None:
@@ -81,37 +88,55 @@ def _dismissed(life: int) -> bool:
         return False
 
 
-def _put_back(directory: Path) -> int:
+def _places(directory: Path, place: int) -> tuple[int | None, ...]:
+    """Where to look: in the open directory, and where its path leads now (None) if that is another one."""
+    try:
+        return (place,) if os.path.samestat(os.fstat(place), os.lstat(directory)) else (place, None)
+    except OSError:
+        return (place,)
+
+
+def _put_back(directory: Path, at: int | None) -> int:
     problems: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
     done = 0
     for _ in range(_ATTEMPTS):
         try:
-            restored, notices = recover(directory, wait_s=LOCK_WAIT_S)
+            restored, notices = recover(directory, wait_s=LOCK_WAIT_S, at=at)
         except JournalBusy as busy:
             _say(f"left to the one who has the journal now: {busy.strerror}")
             return 0
         except OSError as error:
-            _say(f"nothing put back: {error}")
-            return 1
+            if error.errno not in MOMENTARY:
+                _say(f"nothing put back: {error}")
+                return 1
+            problems = (str(error),)
+            time.sleep(_PAUSE_S)
+            continue
+        except Exception as error:  # nobody comes after us: whatever it is, it is worth another attempt
+            problems = (str(error) or type(error).__name__,)
+            continue
         for notice in notices:
             _say(str(notice))
         done += restored.put_back
-        problems = restored.failed
+        problems, waiting = restored.failed, restored.waiting
         if not problems:
             break
     _say(f"the daemon ended without putting back what it had changed: {done} knobs put back")
     for problem in problems:
         _say(f"not put back: {problem}")
+    for held in waiting:
+        _say(f"not put back yet: {held}: run `dasec restore` then")
     return 1 if problems else 0
 
 
 def _say(text: str) -> None:
     """Nobody may be listening any more."""
     with contextlib.suppress(OSError):
-        os.write(2, f"{NAME}: {text}\n".encode())
+        os.write(2, f"{printable(f'{NAME}: {text}')}\n".encode())
 
 
 def main() -> None:
-    """Arguments: directory, the daemon's pid, the two pipes' descriptors."""
-    directory, daemon_pid, life, ready = sys.argv[1:5]
-    os._exit(keep(Path(directory), int(daemon_pid), int(life), int(ready)))
+    """Arguments: directory, the daemon's pid, the two pipes' descriptors and the directory's."""
+    directory, daemon_pid, life, ready, place = sys.argv[1:6]
+    os._exit(keep(Path(directory), int(daemon_pid), int(life), int(ready), int(place)))

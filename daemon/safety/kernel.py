@@ -13,14 +13,21 @@ from ..model import VcpuId
 from .heirs import lineage, parent
 
 
+class Progress(NamedTuple):
+    """`at_rest`: it sleeps in a way that a signal ends, is stopped, or on its way out; `ran_ns`: CPU time."""
+
+    at_rest: bool
+    ran_ns: int
+
+
 class Kernel(Protocol):
     """Knobs and groups."""
 
     def read(self, ref: KnobRef) -> NativeValue:
-        """The knob's present value. Raises ThreadGone, or OSError."""
+        """The knob's present value. Raises ThreadGone, NotFair, or OSError."""
 
     def write(self, ref: KnobRef, value: NativeValue) -> None:
-        """Set the knob. Raises ThreadGone, or OSError."""
+        """Put the knob back to this value. Raises ThreadGone, NotFair, or OSError."""
 
     def read_orphan(self, ref: KnobRef) -> NativeValue:
         """The same for a group's knob whose thread has ended. Raises ThreadGone, or OSError."""
@@ -28,15 +35,28 @@ class Kernel(Protocol):
     def write_orphan(self, ref: KnobRef, value: NativeValue) -> None:
         """The same for a group's knob whose thread has ended. Raises ThreadGone, or OSError."""
 
-    def unset(self, ref: KnobRef) -> NativeValue:
-        """What a slice or a mask reads as while nobody has set it. Raises ThreadGone, or OSError."""
+    def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:
+        """What the knob reads as while `value` is what was last asked for: a mask may be cut. Raises
+        ThreadGone, or OSError."""
 
     def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
         """Every thread of these processes and of their descendants, each with those of `pids` that it is of,
         the nearest first: one of them may be the child of another."""
 
-    def let_births_end(self, seconds: float) -> None:
-        """Wait until threads that are being started show."""
+    def progress(self, vcpu: VcpuId) -> Progress:
+        """What a thread does now. Raises ThreadGone, or OSError."""
+
+    def tables_kib(self, pid: int) -> int:
+        """How large the page tables of a process are. Raises ThreadGone, or OSError."""
+
+    def stolen_ns(self) -> int:
+        """How long the hypervisor has kept this machine's CPUs from running, all together."""
+
+    def clock_ns(self) -> int:
+        """A clock that never goes back."""
+
+    def pause(self, seconds: float) -> None:
+        """Let others run."""
 
     def members(self, directory: str) -> tuple[VcpuId, ...]:
         """The threads in a group; none if there is no such group."""
@@ -53,6 +73,10 @@ class Kernel(Protocol):
 
 _GENERATIONS = 16
 """How deep a family of processes is followed."""
+
+
+_AT_REST = frozenset("STtZX")
+"""States of proc(5)."""
 
 
 class _Process(NamedTuple):
@@ -72,7 +96,7 @@ class LinuxKernel:
 
     def write(self, ref: KnobRef, value: NativeValue) -> None:
         """See Kernel."""
-        knob.write(ref, value)
+        knob.put_back(ref, value)
 
     def read_orphan(self, ref: KnobRef) -> NativeValue:
         """See Kernel."""
@@ -82,9 +106,9 @@ class LinuxKernel:
         """See Kernel."""
         knob.write_known(ref, value)
 
-    def unset(self, ref: KnobRef) -> NativeValue:
+    def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:
         """See Kernel."""
-        return knob.unset(ref)
+        return knob.in_force(ref, value)
 
     def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
         """See Kernel."""
@@ -95,7 +119,27 @@ class LinuxKernel:
                 for member in _threads(pid):
                     yield member, line
 
-    def let_births_end(self, seconds: float) -> None:
+    def progress(self, vcpu: VcpuId) -> Progress:
+        """See Kernel."""
+        stat = procfs.read_stat(vcpu.pid, vcpu.tid)
+        if stat.start_ticks != vcpu.start_ticks:
+            raise ThreadGone(f"thread {vcpu.tid} ended")
+        line = procfs.read_bytes(f"{procfs.PROC}/{vcpu.pid}/task/{vcpu.tid}/schedstat")
+        return Progress(stat.has_ended or stat.state in _AT_REST, procfs.parse_schedstat(line)[0])
+
+    def tables_kib(self, pid: int) -> int:
+        """See Kernel."""
+        return procfs.tables_kib(pid)
+
+    def stolen_ns(self) -> int:
+        """See Kernel."""
+        return procfs.stolen_ns()
+
+    def clock_ns(self) -> int:
+        """See Kernel."""
+        return time.monotonic_ns()
+
+    def pause(self, seconds: float) -> None:
         """See Kernel."""
         time.sleep(seconds)
 
@@ -107,8 +151,8 @@ class LinuxKernel:
             try:
                 pid = procfs.process_of(tid)
                 found.append(VcpuId(pid, tid, procfs.read_stat(pid, tid).start_ticks))
-            except ThreadGone:
-                continue
+            except (ThreadGone, OSError):
+                continue  # who stays in the group keeps it from being removed: that is said
         return tuple(found)
 
     def move(self, member: VcpuId, directory: str) -> None:
@@ -137,7 +181,7 @@ def _processes() -> Iterator[_Process]:
     for pid in procfs.process_ids():
         try:
             yield _Process(pid, parent(pid))
-        except ThreadGone:
+        except (ThreadGone, OSError):
             continue
 
 
@@ -154,5 +198,5 @@ def _threads(pid: int) -> Iterator[VcpuId]:
     for tid in procfs.thread_ids(pid):
         try:
             yield VcpuId(pid, tid, procfs.read_stat(pid, tid).start_ticks)
-        except ThreadGone:
+        except (ThreadGone, OSError):
             continue

@@ -5,13 +5,16 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from ..linux.errors import HierarchyMissing, ThreadGone
-from ..linux.knob import UNSET, KnobRef, NativeKnob, NativeValue
+from ..linux.errors import NotFair, ThreadGone
+from ..linux.knob import KnobRef, NativeKnob, NativeValue, may_be_cut
 from .kernel import Kernel
 from .ledger import Outstanding
 
-_OF_A_GROUP = frozenset({NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2, NativeKnob.CONTROLLERS})
+OF_A_GROUP = frozenset({NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2, NativeKnob.CONTROLLERS})
 """These outlive the thread for whose sake they were changed."""
+
+_LOOKS = 3
+"""How often a knob that reads like nobody's is looked at, as long as it reads differently each time."""
 
 
 class Fate(StrEnum):
@@ -22,6 +25,11 @@ class Fate(StrEnum):
     LEFT_ALONE = "left alone"
     VANISHED = "vanished"
     FAILED = "failed"
+    WAITING = "held until it is fair again"
+
+
+OPEN = frozenset({Fate.FAILED, Fate.WAITING})
+"""The knob may still hold a value of ours, and stays in the journal."""
 
 
 class Verdict(NamedTuple):
@@ -33,56 +41,66 @@ class Verdict(NamedTuple):
 
 
 def judge(one: Outstanding, kernel: Kernel) -> Verdict:
-    """Write the prior value if the kernel still holds one of ours. Never raises."""
+    """Write the prior value if the kernel still holds one of ours. Never raises.
+
+    A mask that is cut by its cpuset may read the same with ours as with the prior, or as with one that
+    somebody else has set. What was asked for cannot be read, so it counts as ours: if it is not, the prior
+    is in force already, or somebody chose exactly what was left of ours.
+    """
     try:
         return _compare_and_write(one, kernel, orphan=False)
     except ThreadGone:
-        if one.ref.kind not in _OF_A_GROUP:
+        if one.ref.kind not in OF_A_GROUP:
             return Verdict(one.ref, Fate.VANISHED)
-    except (OSError, HierarchyMissing) as error:
-        return Verdict(one.ref, Fate.FAILED, f"{describe(one.ref)}: {error}")
+    except NotFair:
+        return Verdict(one.ref, Fate.WAITING, f"{describe(one.ref)}: {Fate.WAITING}")
+    except Exception as error:  # whatever is wrong with one knob: the others are still to be put back
+        return _failed(one.ref, error)
     try:
         return _compare_and_write(one, kernel, orphan=True)
     except ThreadGone:
         return Verdict(one.ref, Fate.VANISHED)
-    except OSError as error:
-        return Verdict(one.ref, Fate.FAILED, f"{describe(one.ref)}: {error}")
+    except Exception as error:
+        return _failed(one.ref, error)
 
 
-def _compare_and_write(one: Outstanding, kernel: Kernel, *, orphan: bool) -> Verdict:
+def _failed(ref: KnobRef, error: Exception) -> Verdict:
+    return Verdict(ref, Fate.FAILED, f"{describe(ref)}: {error or type(error).__name__}")
+
+
+def _compare_and_write(one: Outstanding, kernel: Kernel, *, orphan: bool, looks: int = _LOOKS) -> Verdict:
     read, write = (kernel.read_orphan, kernel.write_orphan) if orphan else (kernel.read, kernel.write)
     ref, prior, ours = one
     present = read(ref)
-    if present == prior:
-        return Verdict(ref, Fate.ALREADY)
-    if present not in ours:
+    if not any(value != prior and is_in_force(ref, value, present, kernel) for value in ours):
         if as_before(one, present, kernel):
             return Verdict(ref, Fate.ALREADY)
+        if looks > 1 and read(ref) != present:  # its cpuset has changed since we looked at the mask
+            return _compare_and_write(one, kernel, orphan=orphan, looks=looks - 1)
         detail = f"{describe(ref)}: somebody else set it to {shown(present)} since"
         return Verdict(ref, Fate.LEFT_ALONE, detail)
     write(ref, prior)
     present = read(ref)
-    if present != prior and not _is_unset(ref, prior):
+    if present != prior and present != kernel.in_force(ref, prior):
         detail = f"{describe(ref)}: set to {shown(prior)}, the kernel made it {shown(present)}"
         return Verdict(ref, Fate.FAILED, detail)
     return Verdict(ref, Fate.PUT_BACK)
 
 
 def as_before(one: Outstanding, present: NativeValue, kernel: Kernel) -> bool:
-    """Does the knob read as it did before us? A slice of 0 and a mask of () mean "never set".
-    Raises ThreadGone, or OSError."""
-    if present == one.prior:
-        return True
-    return _is_unset(one.ref, one.prior) and present == kernel.unset(one.ref)
+    """Does the knob read as it did before us? Raises ThreadGone, or OSError."""
+    return present == one.prior or present == kernel.in_force(one.ref, one.prior)
 
 
-def _is_unset(ref: KnobRef, prior: NativeValue) -> bool:
-    return ref.kind in UNSET and prior == UNSET[ref.kind]
+def is_in_force(ref: KnobRef, value: NativeValue, present: NativeValue, kernel: Kernel) -> bool:
+    """Does the knob read as it does while this value is what was last asked for? Raises ThreadGone, or
+    OSError."""
+    return present == value or (may_be_cut(value, present) and present == kernel.in_force(ref, value))
 
 
 def describe(ref: KnobRef) -> str:
     """A knob for the user's eye."""
-    place = f" ({ref.path})" if ref.kind in _OF_A_GROUP else ""
+    place = f" ({ref.path})" if ref.kind in OF_A_GROUP else ""
     return f"{ref.kind.value} of thread {ref.vcpu.tid} of process {ref.vcpu.pid}{place}"
 
 

@@ -135,6 +135,12 @@ class Ledger:
             return None
         return self._bequests.get((pid, kind), {}).get(value)
 
+    def bequests_of(self, pid: int, kind: NativeKnob) -> tuple[Bequest, ...]:
+        """All such values of one knob in one process."""
+        if kind is NativeKnob.AFFINITY and pid not in self._whole:
+            return ()
+        return tuple(self._bequests.get((pid, kind), {}).values())
+
     def prior_of_main(self, pid: int, kind: NativeKnob) -> NativeValue | None:
         """What this knob of the main thread held before us, or None where we do not hold it."""
         holding = self._of_main.get((pid, kind))

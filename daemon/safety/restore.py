@@ -9,19 +9,22 @@ it twice changes nothing the second time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ..hosts.host import Restored
-from ..linux.knob import NativeKnob
+from ..linux.knob import KnobRef, NativeKnob
 from .codec import Bequest
 from .directory import JournalBusy, Notice
 from .groups import GroupVerdict, Kinship, remove_groups, sweep_probes
 from .journal import DIRECTORY, Journal, peek
 from .kernel import Kernel, LinuxKernel
-from .knobs import Fate, Verdict, judge
+from .knobs import OPEN, Fate, Verdict, judge
 from .ledger import Outstanding
 from .newcomers import disinherit
+from .takeover import overtaken
 
 _THREADS_FIRST = (
     NativeKnob.SLICE,
@@ -37,6 +40,32 @@ _AFTER_GROUPS = (NativeKnob.CONTROLLERS,)
 _LINUX = LinuxKernel()
 
 
+class Verdicts(NamedTuple):
+    """What became of each knob, and of each group."""
+
+    knobs: Sequence[Verdict]
+    groups: Sequence[GroupVerdict] = ()
+
+    def settled(self) -> Iterator[KnobRef]:
+        """The knobs that hold nothing of ours any more."""
+        return (one.ref for one in self.knobs if one.fate not in OPEN)
+
+    def summary(self) -> Restored:
+        """In numbers, and in words where there is something to say."""
+        fates = Counter(one.fate for one in self.knobs)
+        return Restored(
+            put_back=fates[Fate.PUT_BACK],
+            left_alone=self._said(Fate.LEFT_ALONE),
+            vanished=fates[Fate.VANISHED],
+            failed=self._said(Fate.FAILED),
+            waiting=self._said(Fate.WAITING),
+        )
+
+    def _said(self, fate: Fate) -> tuple[str, ...]:
+        both: tuple[Verdict | GroupVerdict, ...] = (*self.knobs, *self.groups)
+        return tuple(one.detail for one in both if one.fate is fate)
+
+
 def put_back(
     outstanding: Iterable[Outstanding],
     groups: Iterable[str],
@@ -44,30 +73,48 @@ def put_back(
     kernel: Kernel = _LINUX,
 ) -> Restored:
     """Put these knobs back, and remove these cgroup directories. Idempotent, never raises."""
-    return _summary(*_put_back(tuple(outstanding), tuple(groups), bequests, kernel))
+    return put_back_each(outstanding, groups, bequests, kernel).summary()
+
+
+def put_back_each(
+    outstanding: Iterable[Outstanding], groups: Iterable[str], bequests: Sequence[Bequest], kernel: Kernel
+) -> Verdicts:
+    """The same, told one by one."""
+    knobs = tuple(outstanding)
+    verdicts = [*overtaken(_judge_kinds(_THREADS_FIRST, knobs, kernel), knobs, kernel)]
+    verdicts = _disinherit(verdicts, bequests, kernel)
+    pids = frozenset(one.ref.vcpu.pid for one in knobs)
+    removed = remove_groups(tuple(groups), Kinship(pids, bequests, kernel), kernel)
+    verdicts += _judge_kinds(_AFTER_GROUPS, knobs, kernel)
+    return Verdicts(verdicts, removed)
 
 
 def put_all_back(journal: Journal, kernel: Kernel = _LINUX) -> Restored:
-    """Put back everything that the journal holds, and settle all of it but failures."""
-    knobs, groups = _put_back(journal.outstanding(), journal.groups(), journal.bequests(), kernel)
-    journal.settle(one.ref for one in knobs if one.fate is not Fate.FAILED)
-    for group in groups:
+    """Put back everything that the journal holds, and settle what holds nothing of ours any more."""
+    done = put_back_each(journal.outstanding(), journal.groups(), journal.bequests(), kernel)
+    journal.settle(done.settled())
+    for group in done.groups:
         if group.fate is Fate.PUT_BACK:
             journal.group_gone(group.path)
-    return _summary(knobs, groups)
+    return done.summary()
 
 
-def recover(directory: Path = DIRECTORY, *, wait_s: float = 2.0) -> tuple[Restored, tuple[Notice, ...]]:
+def recover(
+    directory: Path = DIRECTORY, *, wait_s: float = 2.0, at: int | None = None
+) -> tuple[Restored, tuple[Notice, ...]]:
     """Put back whatever a dead daemon left: for a daemon that starts, the keeper, `dasec restore`.
+    `at`: a descriptor of the directory, which counts and not the path.
 
     Raises JournalBusy while another process has the journal, or OSError.
     """
-    journal, notices = Journal.open(directory, wait_s=wait_s)
-    sweep_probes()
+    journal, notices = Journal.open(directory, wait_s=wait_s, create=False, at=at)
     try:
-        return put_all_back(journal), notices
+        restored = put_all_back(journal)
+        restored = replace(restored, failed=(*restored.failed, *filter(None, [journal.unreadable])))
     finally:
         journal.close()
+    sweep_probes()  # last: what is left of a probe is in nobody's way
+    return restored, notices
 
 
 def restore(directory: Path = DIRECTORY, *, force: bool = False) -> tuple[Restored, tuple[Notice, ...]]:
@@ -82,30 +129,15 @@ def restore(directory: Path = DIRECTORY, *, force: bool = False) -> tuple[Restor
     return put_back(ledger.outstanding(), (), ledger.bequests()), notices
 
 
-def _put_back(
-    outstanding: tuple[Outstanding, ...], groups: tuple[str, ...], bequests: Sequence[Bequest], kernel: Kernel
-) -> tuple[list[Verdict], list[GroupVerdict]]:
-    knobs = _judge_kinds(_THREADS_FIRST, outstanding, kernel)
-    living = frozenset(one.ref.vcpu.pid for one in knobs if one.fate is not Fate.VANISHED)
-    knobs += disinherit(frozenset(one.ref for one in outstanding), bequests, living, kernel)
-    pids = frozenset(one.ref.vcpu.pid for one in outstanding)
-    removed = remove_groups(groups, Kinship(pids, bequests, kernel), kernel)
-    knobs += _judge_kinds(_AFTER_GROUPS, outstanding, kernel)
-    return knobs, removed
+def _disinherit(verdicts: list[Verdict], bequests: Sequence[Bequest], kernel: Kernel) -> list[Verdict]:
+    try:
+        return disinherit(verdicts, bequests, kernel)
+    except Exception as error:  # groups are still to be removed, and the rest to be settled
+        why = f"threads born with values of ours: {error or type(error).__name__}"
+        return [*verdicts, *(Verdict(one.ref, Fate.FAILED, why) for one in verdicts[:1])]
 
 
 def _judge_kinds(
     kinds: Sequence[NativeKnob], outstanding: tuple[Outstanding, ...], kernel: Kernel
 ) -> list[Verdict]:
     return [judge(one, kernel) for kind in kinds for one in outstanding if one.ref.kind is kind]
-
-
-def _summary(knobs: Sequence[Verdict], groups: Sequence[GroupVerdict]) -> Restored:
-    fates = Counter(one.fate for one in knobs)
-    both: tuple[Verdict | GroupVerdict, ...] = (*knobs, *groups)
-    return Restored(
-        put_back=fates[Fate.PUT_BACK],
-        left_alone=tuple(one.detail for one in both if one.fate is Fate.LEFT_ALONE),
-        vanished=fates[Fate.VANISHED],
-        failed=tuple(one.detail for one in both if one.fate is Fate.FAILED),
-    )

@@ -10,10 +10,12 @@ from .ledger import Ledger
 
 
 class Salvage(NamedTuple):
-    """The state that the intact lines add up to, and what was wrong with the others."""
+    """The state that the intact lines add up to, and what was wrong with the others. `alien`: another
+    version's knobs are held by it, and we cannot read which."""
 
     ledger: Ledger
     notices: tuple[Notice, ...]
+    alien: bool = False
 
 
 def salvage(data: bytes, boot_id: str, where: str, *, exists: bool) -> Salvage:
@@ -29,25 +31,21 @@ def salvage(data: bytes, boot_id: str, where: str, *, exists: bool) -> Salvage:
     else:
         lines.pop()
     header = codec.decode_header(lines[0]) if lines else None
-    void = _void(header, boot_id, where)
-    if void is not None:
+    if header is not None and header.boot_id != boot_id:
+        void = Notice("journal of another boot", where, "void: its knobs ended with that boot's kernel")
         return Salvage(Ledger(), (void,))
+    if header is not None and header.schema != codec.SCHEMA:
+        return _alien(header, where) if lines[1:] else Salvage(Ledger(), ())
     flaws = _flaws(header, torn, where)
     return _replay(lines[1:] if header else lines, codec.line_seed(boot_id), where, flaws)
 
 
-def _void(header: codec.Header | None, boot_id: str, where: str) -> Notice | None:
-    if header is None:
-        return None
-    if header.schema != codec.SCHEMA:
-        return Notice(
-            f"journal of schema {header.schema}, this version reads {codec.SCHEMA}",
-            where,
-            "run `dasec restore` of the version that wrote it",
-        )
-    if header.boot_id != boot_id:
-        return Notice("journal of another boot", where, "void: its knobs ended with that boot's kernel")
-    return None
+def _alien(header: codec.Header, where: str) -> Salvage:
+    what = f"journal of schema {header.schema}, this version reads {codec.SCHEMA}"
+    advice = (
+        "no knob is written until `dasec restore` of the version that wrote it has put back what it holds"
+    )
+    return Salvage(Ledger(), (Notice(what, where, advice),), alien=True)
 
 
 def _flaws(header: codec.Header | None, torn: bytes, where: str) -> list[Notice]:

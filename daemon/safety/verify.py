@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..linux import cgroupfs
-from ..linux.errors import HierarchyMissing, ThreadGone
+from ..linux.errors import HierarchyMissing, NotFair, ThreadGone
+from ..linux.knob import NativeKnob
 from .directory import Directory, Notice
+from .groups import abandoned_probes
 from .journal import DIRECTORY, peek
 from .kernel import Kernel, LinuxKernel
-from .knobs import as_before, describe, shown
+from .knobs import Fate, as_before, describe, is_in_force, shown
 from .ledger import Ledger
 
 Finding = Notice
@@ -49,6 +51,7 @@ def _look(directory: Path, kernel: Kernel) -> tuple[Finding, ...]:
     if running:
         findings += _changed(ledger, kernel)
     elif ledger.held or ledger.groups:
+        findings += _waiting(ledger, kernel)
         what = f"no daemon runs and {len(ledger.held)} knobs and {len(ledger.groups)} groups are not put back"
         findings.append(Finding(what, str(directory), _MEND))
     advice = "no journal here knows it: if no other dasec runs, remove it with rmdir"
@@ -59,15 +62,14 @@ def _look(directory: Path, kernel: Kernel) -> tuple[Finding, ...]:
 
 
 def our_groups() -> tuple[str, ...]:
-    """Every directory of ours in the cpu hierarchy, inner ones first."""
+    """Every directory of ours in the cpu hierarchy, inner ones first, and what a killed probe left."""
     try:
-        top = cgroupfs.find_hierarchy().mount
+        hierarchy = cgroupfs.find_hierarchy()
     except HierarchyMissing:
         return ()
-    found = []
-    for path, names, _ in os.walk(top, topdown=False):
-        found += [f"{path}/{name}" for name in names if OUR_GROUP.fullmatch(name)]
-    return tuple(found)
+    groups = hierarchy.below(hierarchy.root, most=sys.maxsize).groups
+    ours = [group for group in reversed(groups) if OUR_GROUP.fullmatch(group.rpartition("/")[2])]
+    return tuple(hierarchy.directory(group) for group in (*ours, *abandoned_probes(hierarchy)))
 
 
 def _running(directory: Path) -> bool:
@@ -78,14 +80,31 @@ def _running(directory: Path) -> bool:
         place.close()
 
 
+def _waiting(ledger: Ledger, kernel: Kernel) -> Iterator[Finding]:
+    """Slices that nobody can put back at present."""
+    for one in ledger.outstanding():
+        if one.ref.kind is NativeKnob.SLICE:
+            try:
+                kernel.read(one.ref)
+            except NotFair:
+                yield Finding(str(Fate.WAITING), describe(one.ref), f"{_MEND} then")
+            except (ThreadGone, OSError):
+                continue
+
+
 def _changed(ledger: Ledger, kernel: Kernel) -> Iterator[Finding]:
     """Knobs that hold what we did not write."""
     for one in ledger.outstanding():
         try:
             present = kernel.read(one.ref)
             # The prior value is no finding: entered in the journal and not written yet.
-            meant = present in one.ours or as_before(one, present, kernel)
+            meant = as_before(one, present, kernel) or any(
+                is_in_force(one.ref, value, present, kernel) for value in one.ours
+            )
         except ThreadGone:
+            continue
+        except NotFair:
+            yield Finding(str(Fate.WAITING), describe(one.ref), "the daemon sees to it")
             continue
         except (OSError, HierarchyMissing) as error:
             yield Finding(f"cannot be read ({error})", describe(one.ref), "see `dasec probe`")

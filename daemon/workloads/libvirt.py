@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..hosts.host import RosterEntry
 from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing
+from ..printable import printable
 from . import qemu
 from .discovered import SCAN_NS, Discovered, Notices
 from .qemu import Sighting
@@ -121,12 +122,12 @@ class LibvirtWorkloads:
         for rule in self._rules:
             name = rule.workload(status.name)
             if name is not None:
+                name = printable(name)
                 return _Called(name, own_share if rule.share is None else rule.share, name in self._taken)
         if opt_in is None:
             return None
-        return _Called(
-            status.name, own_share, status.name in self._taken | {rule.name for rule in self._rules}
-        )
+        name = printable(status.name)
+        return _Called(name, own_share, name in self._taken | {rule.name for rule in self._rules})
 
     def _entries(self, notices: list[str]) -> Iterator[RosterEntry]:
         names: set[str] = set()

@@ -24,6 +24,10 @@ SHARES = range(2, 262144 + 1)
 """What cgroup v1 takes as cpu.shares (MIN_SHARES, MAX_SHARES in kernel/sched/sched.h)."""
 
 
+_DIGITS = 20
+"""More are no share, whatever zeros are among them; beyond 4300 Python refuses to read a number."""
+
+
 class Consent(NamedTuple):
     """What the element says: manage this domain, with this share (None: the one that the host gives it).
     `complaints` are for the log."""
@@ -41,7 +45,7 @@ def parse(metadata: Element | None) -> Consent | None:
     share = element.get("share")
     if share is None:
         return Consent(None, tuple(sorted(complaints)))
-    if share.isascii() and share.isdecimal() and int(share) in SHARES:
+    if share.isascii() and share.isdecimal() and len(share) <= _DIGITS and int(share) in SHARES:
         return Consent(int(share), tuple(sorted(complaints)))
     complaints.append(f"share {share[:20]!r} is no integer from {SHARES[0]} to {SHARES[-1]}: it is ignored")
     return Consent(None, tuple(sorted(complaints)))

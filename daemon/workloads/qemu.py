@@ -61,6 +61,9 @@ def sight(status: DomainStatus, hierarchy: Hierarchy | None, proc: str = procfs.
             group = _group(hierarchy, pid, vcpu.tid, proc)
         except ThreadGone:
             continue
+        except OSError as error:
+            left_out.append(f"thread {vcpu.tid} cannot be read: {error.strerror}")
+            continue
         if not VCPU_NAME.match(stat.comm):
             left_out.append(f"thread {vcpu.tid} has no vCPU's name: {stat.comm!r}")
         elif grouped and group.rpartition("/")[2] != f"vcpu{vcpu.number}":
@@ -78,6 +81,8 @@ def still_there(status: DomainStatus, sighting: Sighting, proc: str = procfs.PRO
         return procfs.read_stat(status.pid, status.pid, proc).start_ticks == sighting.started_ticks
     except ThreadGone:
         return sighting.started_ticks is None
+    except OSError:
+        return False  # sighted anew, which says why it cannot be read
 
 
 def _group(hierarchy: Hierarchy | None, pid: int, tid: int, proc: str) -> str:

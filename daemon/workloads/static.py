@@ -2,24 +2,53 @@
 
 A selector that matches nothing is normal: what it names may come later. Names are matched
 for user processes only, against a process's own name (its main thread's comm), as a whole.
+A number of /proc stands for whoever had it when it matched: kept descriptors, inodes and start
+times say whether it is still his.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..hosts.host import RosterEntry
 from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing, ThreadGone
 from .discovered import SCAN_NS, Discovered, Notices
+from .lives import Lives
 
 NAMES_REFRESHED_IN = 8
 """Scans in which every known process's name is read again (it may have called execve since); new
 processes are read at once. Reading the names of 300 processes each time would cost 4 ms."""
 
+TREE_PART = 200
+"""A workload's tree of groups is read for this part of the time, half the default budget: 300 groups every
+two seconds. Who makes thousands of them is looked through less often, and nobody else is."""
+
+LONGEST_NS = 10 * SCAN_NS
+"""Who is born in such a tree is found within this time all the same."""
+
+_MORE = (
+    f"below its group are more than {cgroupfs.MOST_GROUPS} groups, groups nested more than {cgroupfs.DEEPEST}"
+    " deep, or some that cannot be read: what is in those is left alone"
+)
+
 Numbers = tuple[int, int]
+
+
+class _Process(NamedTuple):
+    """A process that was met; no name: it is a kernel thread, or not ours to read."""
+
+    name: str | None
+    start_ticks: int
+
+
+class _Thread(NamedTuple):
+    pid: int
+    start_ticks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +69,22 @@ class Selector:
 class StaticWorkloads:
     """Follows the selectors. While nothing changes it returns the same roster object."""
 
-    def __init__(self, selectors: Sequence[Selector], proc: str = procfs.PROC) -> None:
+    def __init__(
+        self,
+        selectors: Sequence[Selector],
+        proc: str = procfs.PROC,
+        cpu_clock: Callable[[], int] = time.thread_time_ns,
+    ) -> None:
         self._selectors = tuple(selectors)
-        self._proc = proc
-        self._processes: dict[int, _Process] = {}
+        self._proc, self._cpu_clock = proc, cpu_clock
+        self._processes: dict[int, _TaskList] = {}
         self._pids_of: dict[str, tuple[int, ...]] = {one.name: one.pids for one in selectors}
-        self._in_groups: dict[str, tuple[Numbers, ...]] = {}
+        self._in_groups: dict[str, dict[Numbers, int]] = {}
+        self._odd: dict[str, str] = {}
         self._finished: set[int] = set()
-        self._names: dict[int, str | None] = {}
+        self._met = Lives(self._meet, proc)
+        self._met_in_groups = {one.name: Lives(self._meet_thread, proc) for one in selectors}
+        self._due_ns = dict.fromkeys(self._met_in_groups, 0)
         self._scans = 0
         self._scanned_ns: int | None = None
         self._notices = Notices()
@@ -58,7 +95,7 @@ class StaticWorkloads:
         changed = False
         if self._scanned_ns is None or clock_ns - self._scanned_ns >= SCAN_NS:
             self._scanned_ns = clock_ns
-            self._scan()
+            self._scan(clock_ns)
             changed = True
         for process in tuple(self._processes.values()):
             changed |= process.changed()
@@ -76,19 +113,23 @@ class StaticWorkloads:
             process.close()
         self._processes.clear()
 
-    def _scan(self) -> None:
+    def _scan(self, clock_ns: int) -> None:
         """Who is there, in /proc and in the named cgroups; and thread lists, whatever their counts say."""
         named = [one for one in self._selectors if one.comm is not None]
-        if named:
-            running = tuple(self._user_processes())
-            for one in named:
-                self._pids_of[one.name] = tuple(pid for pid, comm in running if comm == one.comm)
+        running = dict(self._user_processes()) if named else {}
+        for one in named:
+            self._pids_of[one.name] = tuple(pid for pid, met in running.items() if met.name == one.comm)
         for one in self._selectors:
-            if one.cgroup is not None:
-                self._in_groups[one.name] = self._threads_below(one.cgroup)
-        self._follow({pid for pids in self._pids_of.values() for pid in pids})
+            if one.cgroup is not None and clock_ns >= self._due_ns[one.name]:
+                began_ns = self._cpu_clock()
+                self._odd.pop(one.name, None)
+                self._in_groups[one.name] = dict(sorted(self._threads_below(one.name, one.cgroup)))
+                self._met_in_groups[one.name].end_of_scan()
+                took_ns = self._cpu_clock() - began_ns
+                self._due_ns[one.name] = clock_ns + min(TREE_PART * took_ns, LONGEST_NS)
+        self._follow({pid for pids in self._pids_of.values() for pid in pids}, running)
 
-    def _follow(self, wanted: set[int]) -> None:
+    def _follow(self, wanted: set[int], running: Mapping[int, _Process]) -> None:
         """Keep the thread lists of these processes. A process that was named by its id and has
         ended does not come back: whoever has that id later is somebody else."""
         for pid in self._processes.keys() - wanted:
@@ -96,52 +137,66 @@ class StaticWorkloads:
         by_id = {pid for one in self._selectors for pid in one.pids}
         for pid in sorted(wanted - self._finished):
             process = self._processes.get(pid)
-            if process is None:
-                process = _Process(pid, self._proc)
-                if not process.gone:
-                    self._processes[pid] = process
-            elif not process.gone:
+            if process is not None:
                 process.read_threads()
-            elif pid in by_id:
-                self._finished.add(pid)
-            else:
-                self._processes[pid] = _Process(pid, self._proc)
+                if process.gone and pid in by_id:
+                    self._finished.add(pid)
+            if process is None or (process.gone and pid not in by_id):
+                process = _TaskList(pid, self._proc)
+                if pid in running and running[pid].start_ticks != process.start_ticks:
+                    process.close()
+                self._processes[pid] = process
+            if process.gone and pid not in self._finished:
+                del self._processes[pid]
 
-    def _user_processes(self) -> Iterator[tuple[int, str]]:
-        """Name and id of every user process but ourselves."""
+    def _user_processes(self) -> Iterator[tuple[int, _Process]]:
+        """Every user process but ourselves."""
         self._scans += 1
-        names: dict[int, str | None] = {}
         for pid in procfs.process_ids(self._proc):
-            if pid in self._names and (pid + self._scans) % NAMES_REFRESHED_IN:
-                names[pid] = self._names[pid]
-            else:
-                names[pid] = self._user_name(pid)
-        self._names = names
-        for pid, name in names.items():
-            if name is not None and pid != os.getpid():
-                yield pid, name
+            try:
+                met = self._met.of(pid, anew=not (pid + self._scans) % NAMES_REFRESHED_IN)
+            except ThreadGone:
+                continue
+            if met.name is not None and pid != os.getpid():
+                yield pid, met
+        self._met.end_of_scan()
 
-    def _user_name(self, pid: int) -> str | None:
+    def _meet(self, pid: int) -> _Process:
         try:
             stat = procfs.read_stat(pid, pid, self._proc)
-        except (ThreadGone, PermissionError):
-            return None
-        return None if stat.is_kernel_thread else stat.comm
+        except OSError:
+            return _Process(None, 0)  # nobody can say who it is: it is nobody's
+        return _Process(None if stat.is_kernel_thread else stat.comm, stat.start_ticks)
 
-    def _threads_below(self, group: str) -> tuple[Numbers, ...]:
-        """All threads of a cgroup and of the groups below it."""
+    def _meet_thread(self, tid: int) -> _Thread:
+        pid = procfs.process_of(tid, self._proc)
+        return _Thread(pid, procfs.read_stat(pid, tid, self._proc).start_ticks)
+
+    def _threads_below(self, name: str, group: str) -> Iterator[tuple[Numbers, int]]:
+        """All threads of a cgroup and of the groups below it, with their start times. A group or a thread
+        that cannot be read costs itself only, and is said."""
         try:
             hierarchy = cgroupfs.find_hierarchy(self._proc)
         except HierarchyMissing:
-            return ()
-        found: list[Numbers] = []
-        for one in hierarchy.below("/" + group.strip("/")):
-            for tid in hierarchy.members(one):
+            return
+        groups, complete = hierarchy.below("/" + group.strip("/"))
+        if not complete:
+            self._odd[name] = _MORE
+        for one in groups:
+            try:
+                members = hierarchy.members(one)
+            except OSError as error:
+                self._odd[name] = f"a group cannot be read ({error.strerror}): what is in it is left alone"
+                continue
+            for tid in members:
                 try:
-                    found.append((procfs.process_of(tid, self._proc), tid))
+                    pid, start_ticks = self._met_in_groups[name].of(tid)
                 except ThreadGone:
                     continue
-        return tuple(sorted(found))
+                except OSError as error:
+                    self._odd[name] = f"thread {tid} cannot be read ({error.strerror}): it is left alone"
+                    continue
+                yield (pid, tid), start_ticks
 
     def _entries(self, notices: list[str]) -> Iterator[RosterEntry]:
         taken: dict[Numbers, str] = {}
@@ -149,21 +204,25 @@ class StaticWorkloads:
             mine: list[Numbers] = []
             for numbers in self._threads_of(one):
                 if numbers in taken:
-                    first, (pid, tid) = taken[numbers], numbers
+                    first = taken[numbers]
                     notices.append(
-                        f"thread {tid} of process {pid} matches {first} and {one.name}: "
-                        f"it belongs to {first}, which is named first"
+                        f"some threads match {first} and {one.name}: "
+                        f"they belong to {first}, which is named first"
                     )
                 else:
                     taken[numbers] = one.name
                     mine.append(numbers)
+            if one.name in self._odd:
+                notices.append(f"workload {one.name}: {self._odd[one.name]}")
             if not mine:
                 notices.append(f"workload {one.name} matches no thread at present")
-            yield RosterEntry(one.name, one.share, tuple(mine))
+            found = self._in_groups.get(one.name)
+            births = tuple(found[each] for each in mine) if found else ()
+            yield RosterEntry(one.name, one.share, tuple(mine), births=births)
 
     def _threads_of(self, one: Selector) -> tuple[Numbers, ...]:
         if one.cgroup is not None:
-            return self._in_groups.get(one.name, ())
+            return tuple(self._in_groups.get(one.name, ()))
         return tuple(
             (pid, tid)
             for pid in self._pids_of[one.name]
@@ -172,22 +231,23 @@ class StaticWorkloads:
         )
 
 
-class _Process:
-    """A process's threads, re-read when their number changes: the link count of its task directory."""
+class _TaskList:
+    """A process's threads, re-read when their number changes: the link count of its task directory. All is
+    read through one descriptor of it, which belongs to the process and not to its number."""
 
-    __slots__ = ("_descriptor", "_links", "_pid", "_proc", "gone", "threads")
+    __slots__ = ("_descriptor", "_links", "gone", "start_ticks", "threads")
 
     def __init__(self, pid: int, proc: str) -> None:
-        self._pid = pid
-        self._proc = proc
         self._links = -1
         self._descriptor = -1
         self.threads: tuple[int, ...] = ()
         self.gone = False
+        self.start_ticks = 0
         try:
             self._descriptor = os.open(f"{proc}/{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
-            self.gone = True
+            self.start_ticks = procfs.start_ticks_below(self._descriptor, pid)
+        except (OSError, ThreadGone):
+            self.close()
         self.changed()
 
     def changed(self) -> bool:
@@ -206,7 +266,10 @@ class _Process:
     def read_threads(self) -> bool:
         """Read the thread list anew; True if it differs."""
         before = self.threads
-        self.threads = () if self.gone else procfs.thread_ids(self._pid, self._proc)
+        try:
+            self.threads = () if self.gone else procfs.thread_ids_of(self._descriptor)
+        except OSError:
+            return False  # as it was: the next scan reads it again
         if not self.threads:
             self.close()
         return self.threads != before

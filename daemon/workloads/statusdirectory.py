@@ -96,6 +96,8 @@ class StatusDirectory:
                 text = file.read()
         except FileNotFoundError:
             return
+        except IsADirectoryError:
+            text = b""  # no status either
         self._signatures[name] = signature
         self.changed.add(name)
         self.notices.pop(name, None)

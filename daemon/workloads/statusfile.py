@@ -42,7 +42,7 @@ def parse(text: bytes) -> DomainStatus:
     """One status file. Raises NotAStatus."""
     try:
         root = fromstring(text)
-    except ParseError as error:
+    except (ParseError, ValueError, LookupError) as error:  # the latter two: of an encoding that nobody knows
         raise NotAStatus(f"no XML: {error}") from error
     domain = root.find("domain")
     if root.tag != "domstatus" or domain is None:

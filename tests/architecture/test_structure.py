@@ -37,7 +37,7 @@ HEAVY = {
     *("http", "numpy", "pydantic", "pydantic_core", "rich", "scipy"),
 }
 KEEPER_NEEDS = {
-    *("dasec.safety", "dasec.linux", "dasec.model", "dasec.cpulist"),
+    *("dasec.safety", "dasec.linux", "dasec.model", "dasec.cpulist", "dasec.printable"),
     *("dasec.hosts", "dasec.hosts.host"),
 }
 KEEPER_PACKAGES = ("dasec.safety.", "dasec.linux.")

@@ -27,13 +27,13 @@ NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
 @cache
 def probed() -> Capabilities:
     """What this kernel can do without our patch."""
-    return probe(storm=False, backend="mainline")
+    return probe(duel=False, backend="mainline")
 
 
 @cache
 def probed_with_patch() -> Capabilities:
     """What it can do with the patch, if it has it."""
-    return probe(storm=False, backend="patched_cfs")
+    return probe(duel=False, backend="patched_cfs")
 
 
 CLOCK_NANOSLEEP = {"x86_64": 230, "aarch64": 115}[platform.machine()]

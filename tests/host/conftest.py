@@ -26,7 +26,7 @@ def libvirtd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Libvirtd]:
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[MainlineStage]:
     """The mainline host, writing."""
-    made = MainlineStage(tmp_path, dry_run=False)
+    made = MainlineStage(tmp_path / "state", dry_run=False)
     yield made
     made.close()
 

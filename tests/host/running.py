@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -34,10 +34,18 @@ def burner(threads: int = 8, *, rate: float = 100) -> Iterator[subprocess.Popen[
 class Running:
     """`dasec run`, from its first status to its end."""
 
-    def __init__(self, place: Path, config: Path, *program: str) -> None:
+    def __init__(
+        self,
+        place: Path,
+        config: Path,
+        *program: str,
+        record: Path | None = None,
+        within: Sequence[str] = (),
+    ) -> None:
+        """`within`: the beginning of a command that runs the rest of it, as the same process."""
         self.state, self._log = place / "state", place / "log"
-        command = [sys.executable, *(program or ("-m", "dasec")), "run", "--config", str(config)]
-        command += ["--directory", str(self.state)]
+        command = [*within, sys.executable, *(program or ("-m", "dasec")), "run", "--config", str(config)]
+        command += ["--directory", str(self.state), *(("--record", str(record)) if record else ())]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, stderr=log)
         self.pid = self._process.pid

@@ -183,19 +183,32 @@ def may_spare() -> bool:
     return bool(int(capabilities, 16) & 1 << 24)
 
 
-def test_the_keeper_has_its_own_session_a_name_and_nothing_of_the_daemons(daemon: Daemon) -> None:
+def test_the_keeper_has_its_own_session_a_name_and_nothing_of_the_daemons(
+    daemon: Daemon, tmp_path: Path
+) -> None:
     pid = daemon.keeper_pid
     assert os.getsid(pid) == pid
     assert Path(f"/proc/{pid}/comm").read_text() == "dasec-keeper\n"
     assert Path(f"/proc/{pid}/oom_score_adj").read_text() == ("-500\n" if may_spare() else "0\n")
     assert os.readlink(f"/proc/{pid}/fd/0") == os.readlink(f"/proc/{pid}/fd/1") == "/dev/null"
-    wait_for(lambda: descriptors(pid) == ["anon_inode", "pipe"])
+    wait_for(lambda: descriptors(pid) == [str(tmp_path), "anon_inode", "pipe"])
 
 
 def descriptors(pid: int) -> list[str]:
     """What a process has open besides stdin, stdout and stderr."""
     links = {fd: os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd") if int(fd) > 2}
     return sorted(link.partition(":")[0] for link in links.values())
+
+
+def test_the_keeper_finds_the_journal_wherever_somebody_has_moved_it(
+    tmp_path: Path, patient: Patient
+) -> None:
+    before, place = knobs_of(patient), tmp_path / "state"
+    daemon = Daemon(place, patient)
+    place.rename(tmp_path / "elsewhere")
+    daemon.kill()
+    wait_for(lambda: gone(daemon.keeper_pid))
+    assert not differences(before, knobs_of(patient))
 
 
 def test_a_keeper_that_died_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def vcpus_by_group(home: str) -> list[int]:
     hierarchy = cgroupfs.find_hierarchy()
     return [
         tid
-        for group in hierarchy.below(home)
+        for group in hierarchy.below(home).groups
         if re.search(r"/vcpu\d+$", group)
         for tid in hierarchy.members(group)
     ]

@@ -73,7 +73,7 @@ class Fleet:
         self._serial = itertools.count(1)
         self._opted_in = False
         self.happened: Counter[str] = Counter()
-        self.stage = MainlineStage(folder, dry_run=False, own_groups=False)
+        self.stage = MainlineStage(folder / "state", dry_run=False, own_groups=False)
         rule = Rule("web", f"{BY_PATTERN}*")
         directory = str(libvirtd.directory)
         self._workloads = LibvirtWorkloads([rule], by_metadata=True, directory=directory)

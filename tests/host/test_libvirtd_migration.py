@@ -35,7 +35,7 @@ class Node:
         folder.mkdir()
         self.libvirtd = libvirtd
         self.connection = libvirt.open(libvirtd.uri)
-        self.stage = MainlineStage(folder, dry_run=False, own_groups=False)
+        self.stage = MainlineStage(folder / "state", dry_run=False, own_groups=False)
         self._workloads = LibvirtWorkloads([Rule("web", f"{PREFIX}*")], directory=str(libvirtd.directory))
         self._now_ns = 0
 

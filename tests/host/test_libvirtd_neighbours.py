@@ -211,20 +211,33 @@ def test_what_a_daemon_reload_resets_is_seen_in_the_next_period_and_answered_as_
     ] * 2
 
 
-@pytest.mark.parametrize("way", ["every thread's mask", "the cpuset of a vCPU"])
-def test_a_mask_that_numad_sets_under_us_stays_its_own(build: Build, way: str) -> None:
+def test_a_mask_that_numad_sets_under_us_stays_its_own(build: Build) -> None:
     site = build(OnForeignWrite.YIELD)
     site.hold()
-    if way == "every thread's mask":
-        (pid,) = {one.pid for one in site.vcpus()}
-        for tid in procfs.thread_ids(pid):
-            with contextlib.suppress(OSError):  # vCPU 1, whose cpuset is its <vcpupin>
-                os.sched_setaffinity(tid, {0})
-    else:
-        (site.group("vcpu0", "cpuset") / "cpuset.cpus").write_text("0")
+    (pid,) = {one.pid for one in site.vcpus()}
+    for tid in procfs.thread_ids(pid):
+        with contextlib.suppress(OSError):  # vCPU 1, whose cpuset is its <vcpupin>
+            os.sched_setaffinity(tid, {0})
     site.period()
     assert site.masks()[0] == {0}
     assert site.knobs[0].affinity is None, "left to whoever wrote it"
     assert "somebody else wrote (0,) over our (1,)" in site.notices()
     site.stage.mainline.restore()
     assert site.masks()[0] == {0}
+
+
+def test_a_cpuset_that_numad_narrows_under_us_takes_our_mask_with_it_and_it_does_not_come_back(
+    build: Build,
+) -> None:
+    site = build(OnForeignWrite.YIELD)
+    site.hold()
+    before, cpuset = site.masks()[1], site.group("vcpu0", "cpuset") / "cpuset.cpus"
+    everywhere = cpuset.read_text()
+    cpuset.write_text("0")
+    site.period()
+    assert site.masks()[0] == {0}
+    assert site.knobs[0].affinity == ZERO, "ours to write, within the cpuset"
+    assert "somebody else" not in site.notices()
+    site.stage.mainline.restore()
+    cpuset.write_text(everywhere)
+    assert site.masks() == [{0, 1}, before]

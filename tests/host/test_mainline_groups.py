@@ -6,15 +6,20 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dasec.hosts.dummy import sleeper
+from dasec.hosts.host import RosterEntry
 from dasec.hosts.mainline import Mainline
 from dasec.linux import cgroupfs, procfs
 from dasec.model import Change, Knob, Outcome, VcpuId
 from dasec.safety.journal import Journal
-from tests.contract.stage import MainlineStage, not_niced, roster
+from dasec.safety.restore import put_all_back
+from tests.contract.stage import MainlineStage, not_niced, probed, roster
 
 from .group import TestGroup
 
@@ -129,6 +134,28 @@ def test_a_group_that_vanishes_with_its_thread_is_normal(stage: MainlineStage, g
     assert stage.mainline.restore().failed == ()
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_group_that_is_made_again_under_its_name_does_not_get_the_formers_weight(
+    stage: MainlineStage, group: TestGroup, seen: bool
+) -> None:
+    vcpu, other = stage.spawn(), stage.spawn()
+    group.enter(vcpu.pid, "vcpu0")
+    group.set_weight("vcpu0", 2048)
+    stage.mainline.observe(roster([vcpu]))
+    weigh(stage.mainline, vcpu)
+    stage.end(vcpu)
+    (group.directory / "vcpu0").rmdir()
+    group.enter(other.pid, "vcpu0")
+    group.set_weight("vcpu0", 1126)
+    if seen:
+        stage.mainline.observe(roster([]))
+    else:
+        assert isinstance(stage.journal, Journal)
+        put_all_back(stage.journal)
+    assert (group.weight("vcpu0"), stage.journal.outstanding()) == (1126, ())
+    stage.end(other)
+
+
 def test_a_group_that_a_second_thread_enters_is_let_go(stage: MainlineStage, group: TestGroup) -> None:
     vcpu, guest = stage.spawn(), stage.spawn()
     group.enter(vcpu.pid, "vcpu0")
@@ -167,6 +194,49 @@ def test_a_group_of_a_workloads_own_competes_for_its_vcpus_and_a_shared_one_does
     for vcpu in vcpus.values():
         stage.end(vcpu)
     assert found == {"alone": True, "one": False, "other": False}
+
+
+def test_where_nested_weights_harm_only_vcpus_below_a_group_of_their_workload_have_none(
+    tmp_path: Path, group: TestGroup
+) -> None:
+    journal, _ = Journal.open(tmp_path)
+    careful = Mainline(journal, replace(probed(), nested_weight=False), own_groups=True)
+    with ExitStack() as stack:
+        stack.callback(journal.close)
+        stack.callback(careful.close)
+        places = {"alone": "vm", "one": "shared", "other": "shared"}
+        pids = {name: stack.enter_context(sleeper()) for name in places}
+        for name, pid in pids.items():
+            group.enter(pid, places[name])
+        entries = [RosterEntry(name, None, ((pid, pid),)) for name, pid in pids.items()]
+        knobs = careful.observe(entries).knobs
+        shown = {name: next(knobs[one] for one in knobs if one.pid == pid) for name, pid in pids.items()}
+        assert {name: each.weight for name, each in shown.items()} == {
+            "alone": None,
+            "one": 1024,
+            "other": 1024,
+        }
+        assert all(each.rescheduling_latency_ns for each in shown.values())
+
+
+def test_a_weight_that_is_held_goes_back_when_its_group_becomes_its_workloads_own(
+    tmp_path: Path, group: TestGroup
+) -> None:
+    journal, _ = Journal.open(tmp_path)
+    careful = Mainline(journal, replace(probed(), nested_weight=False), own_groups=True)
+    with ExitStack() as stack:
+        stack.callback(journal.close)
+        stack.callback(careful.close)
+        one, other = (stack.enter_context(sleeper()) for _ in range(2))
+        for pid in (one, other):
+            group.enter(pid, str(pid))
+        entries = [RosterEntry(str(pid), None, ((pid, pid),), home=group.group) for pid in (one, other)]
+        (first, _) = careful.observe(entries).workloads
+        assert weigh(careful, first.vcpus[0].id) is Outcome.APPLIED
+        assert group.weight(str(one)) == 1126
+        knobs = careful.observe(entries[:1]).knobs
+        assert [each.weight for each in knobs.values()] == [None]
+        assert group.weight(str(one)) == 1024
 
 
 def test_threads_of_one_process_get_a_group_each(stage: MainlineStage) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,15 +15,17 @@ from pathlib import Path
 import pytest
 
 from dasec.exits import ExitStatus
-from dasec.linux import affinity, schedattr
+from dasec.linux import affinity, cgroupfs, procfs, schedattr
 from dasec.load import find_tool
+from dasec.safety.groups import PROBE_GROUP
 from tests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import as_nobody, configuration, dasec
 
 pytestmark = pytest.mark.host
 
-BUSY = "period_ms = 20\n[host]\nown_cgroups = true\n"
+# The guard would take the policy off and put it on again.
+BUSY = "period_ms = 20\n[guard]\nenabled = false\n[host]\nown_cgroups = true\n"
 PAPER = f'policy = "dasec"\n{BUSY}'
 
 
@@ -104,6 +108,8 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
                 "vcpus": 8,
                 "share": shown["workloads"][0]["share"],
                 "guard": shown["workloads"][0]["guard"],
+                "left_out": 0,
+                "unheard": 0,
             }
         ]
         assert shown["knobs_held"]["rescheduling_latency"] > 0
@@ -117,6 +123,94 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
         assert process.returncode == ExitStatus.DONE, errors
     assert knobs(busy) == before
     assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED
+
+
+def test_a_second_daemon_is_refused_before_it_touches_anything_of_the_first(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    record, textfile, state = tmp_path / "r", tmp_path / "dasec.prom", tmp_path / "state"
+    metrics = f'[metrics]\ntextfile = "{textfile}"\n'
+    config = configuration(tmp_path, PAPER + metrics, f"pids = [{busy[0]}]")
+    with daemon(tmp_path, config, "--record", str(record)):
+        wait_for(lambda: textfile.exists() and record.stat().st_size > 0)
+        before = (record.stat().st_ino, sorted(path.name for path in tmp_path.iterdir()))
+        for _ in range(2):
+            second = dasec("run", "--config", config, "--record", record, "--directory", state)
+            assert (second.status, len(second.errors)) == (ExitStatus.HOST, 1)
+        assert (record.stat().st_ino, sorted(path.name for path in tmp_path.iterdir())) == before
+        assert dasec("explain", "a", "--directory", state).status == ExitStatus.DONE
+
+
+def test_a_daemon_in_another_directory_is_refused_while_one_runs(tmp_path: Path, busy: list[int]) -> None:
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
+    with daemon(tmp_path, config) as process:
+        second = dasec("run", "--config", config, "--periods", "1", "--directory", tmp_path / "other")
+        assert second.status == ExitStatus.HOST
+        assert len(second.errors) == 1
+        assert f"another daemon, process {process.pid} " in second.errors[0]
+
+
+def test_a_daemon_puts_back_first_what_a_killed_one_left_in_another_directory(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    before = knobs(busy)
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
+    with daemon(tmp_path, config) as process:
+        wait_for(lambda: knobs(busy) != before)
+        (keeper,) = [pid for pid in procfs.process_ids() if _parent(pid) == process.pid]
+        process.send_signal(signal.SIGSTOP)  # it must not start another keeper
+        for pid in (keeper, process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+    assert knobs(busy) != before
+    second = dasec("run", "--config", config, "--periods", "1", "--directory", tmp_path / "other")
+    assert second.status == ExitStatus.DONE
+    assert [line for line in second.errors if f"left in {tmp_path / 'state'}" in line], second.errors
+    assert knobs(busy) == before
+
+
+def _parent(pid: int) -> int:
+    status = Path(f"/proc/{pid}/stat").read_text()
+    return int(status.rpartition(")")[2].split()[1])
+
+
+def test_a_daemon_whose_directory_is_removed_has_it_again_at_its_next_look(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    before, state = knobs(busy), tmp_path / "state"
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
+    with daemon(tmp_path, config) as process:
+        wait_for(lambda: knobs(busy) != before)
+        shutil.rmtree(state)
+        wait_for(lambda: (state / "journal").exists())
+        second = dasec("run", "--config", config, "--periods", "1", "--directory", state)
+        assert (second.status, len(second.errors)) == (ExitStatus.HOST, 1)
+        process.kill()
+        process.wait()
+        wait_for(lambda: knobs(busy) == before)
+
+
+def test_a_probe_that_is_ended_leaves_no_group_and_of_a_killed_one_verify_tells(tmp_path: Path) -> None:
+    for number, left in ((signal.SIGTERM, False), (signal.SIGKILL, True)):
+        with subprocess.Popen([sys.executable, "-m", "dasec", "probe"], stdout=subprocess.PIPE) as process:
+            name = f"dasec-probe-{process.pid}-"
+            wait_for(lambda: any(name in path for path in _probe_groups()))  # noqa: B023  # called at once
+            assert not any(name in line for line in dasec("verify").out.splitlines())
+            process.send_signal(number)
+        assert any(name in path for path in _probe_groups()) == left
+        assert any(name in line for line in dasec("verify").out.splitlines()) == left
+
+    def restored() -> bool:
+        """Its children hold a group for a moment."""
+        assert dasec("restore", "--directory", tmp_path).status == ExitStatus.DONE
+        return not any(name in path for path in _probe_groups())
+
+    wait_for(restored)
+
+
+def _probe_groups() -> list[str]:
+    hierarchy = cgroupfs.find_hierarchy()
+    return [group for group in hierarchy.children(hierarchy.root) if PROBE_GROUP in group]
 
 
 def test_the_daemon_takes_no_core_from_who_runs_and_leaves_it_to_who_wakes_up(
@@ -276,8 +370,8 @@ def test_a_full_file_system_under_the_journal_writes_no_knob_and_says_so_once(
     config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     disk = tmp_path / "state"
     disk.mkdir()
-    fill = f"dd if=/dev/zero of={disk}/fill bs=4k 2>/dev/null; "
-    inside = f'mount -t tmpfs -o size=64k none {disk} && {{ {fill} exec "$@"; }}'
+    fill = f"dd if=/dev/zero of={disk}/journal.fill bs=4k 2>/dev/null; "
+    inside = f'mount -t tmpfs -o size=64k,mode=700 none {disk} && {{ {fill} exec "$@"; }}'
     answer = dasec(
         *("run", "--config", config, "--periods", "30", "--record", tmp_path / "r", "--directory", disk),
         before=("unshare", "--mount", "sh", "-c", inside, "sh"),

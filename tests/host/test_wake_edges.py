@@ -215,6 +215,33 @@ def test_a_slot_given_again_holds_nothing_of_its_former_thread(
             assert (reading.threads, reading.edges) == ({}, {})
 
 
+def test_a_workload_that_comes_later_has_its_part_of_the_slots(level: Level) -> None:
+    monitor = BpfEdges(level, slots=8, edges=16)
+    leave = threading.Event()
+    threads = [threading.Thread(target=leave.wait) for _ in range(20)]
+    try:
+        for thread in threads:
+            thread.start()
+        ids = [vcpu(thread.native_id or 0) for thread in threads]
+        first, second = dict.fromkeys(ids[:14], 0), dict.fromkeys(ids[14:], 1)
+        assert monitor.follow(first) == {0: 6}
+        assert monitor.follow({**first, **second}) == {0: 10, 1: 2}
+        for _ in range(3):  # a slot that falls free rests for two readings
+            followed = monitor.read().threads
+        assert sorted((first | second)[who] for who in followed) == [0] * 4 + [1] * 4
+        assert monitor.follow(first) == {0: 6}
+        for _ in range(3):
+            followed = monitor.read().threads
+        assert len(followed) == 8
+        assert monitor.follow({}) == {}
+    finally:
+        leave.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+        monitor.close()
+
+
 def test_threads_that_come_and_go_by_the_hundred_are_followed_up_to_the_room_there_is(level: Level) -> None:
     monitor = BpfEdges(level, slots=8, edges=16)
     leave = threading.Event()

@@ -79,3 +79,17 @@ def test_a_fresh_environment_imports_the_installed_package(wheel: Path, tmp_path
 def test_the_editable_package_is_the_clone(repository: Path, tmp_path: Path) -> None:
     place = run(sys.executable, "-c", "import dasec; print(dasec.__file__)", cwd=tmp_path)
     assert place.strip() == str(repository / "daemon/__init__.py")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("left", [[], ["journal"]])
+def test_a_purge_takes_the_state_only_where_everything_was_put_back(
+    repository: Path, left: list[str]
+) -> None:
+    places = ("/run/dasec", "/etc/dasec", "/var/log/dasec")
+    steps = ["for place in /run /etc /var/log; do mount -t tmpfs none $place; done"]
+    steps += [f"mkdir {place}" for place in places]
+    steps += [f"touch /run/dasec/{name}" for name in ("status.json", *left)]
+    steps += [f"sh {repository}/packaging/deb/postrm purge", f"ls -d {' '.join(places)} || true"]
+    done = run("unshare", "--mount", "sh", "-ec", "; ".join(steps), cwd=repository)
+    assert done.split() == (["/run/dasec"] if left else [])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from dasec.critical import Critical, CriticalParameters, CriticalState
+from dasec.critical import Critical, CriticalParameters, CriticalState, Fairness
 from dasec.critical.latency import LONGEST_NS
 from dasec.critical.memory import Level, Memory
 from dasec.critical.scores import FULL, judge
@@ -32,6 +32,7 @@ POLICIES = st.builds(
         deadband_percent=st.sampled_from([0, 4, 20, 25]),
         guess=st.booleans(),
         yield_latency_percent=st.sampled_from([100, 125, 1000]),
+        fairness=st.sampled_from(Fairness),
     ),
 )
 
@@ -97,6 +98,23 @@ def test_weights_stay_between_an_eighth_and_eight_times_neutral(
             if knobs.weight is not None:
                 assert neutral[vcpu] <= knobs.weight * MAX_WEIGHT_SPAN
                 assert knobs.weight <= neutral[vcpu] * MAX_WEIGHT_SPAN
+
+
+@settings(max_examples=40)
+@given(policy=POLICIES, history=histories())
+def test_nobody_rises_above_neutral_but_by_demand_or_below_a_group_of_its_own(
+    policy: Critical, history: list[Period]
+) -> None:
+    if policy.parameters.fairness is Fairness.DEMAND:
+        policy = replace(policy, parameters=replace(policy.parameters, fairness=Fairness.STRICT))
+    for made, state in lived(policy, history):
+        decision = policy.decide(made, state)
+        assert isinstance(decision.state, CriticalState)
+        neutral = dict(decision.state.neutral)
+        flat = {vcpu.id for workload in made.workloads if not workload.nested for vcpu in workload.vcpus}
+        for vcpu, knobs in decision.knobs.items():
+            if knobs.weight is not None and vcpu in flat:
+                assert knobs.weight <= neutral[vcpu]
 
 
 @settings(max_examples=40)

@@ -134,7 +134,10 @@ def test_whatever_is_wished_the_plan_breaks_no_invariant(made: Period, data: st.
 def test_entitlements_fit_the_cores_and_the_limits_and_leave_nothing_that_is_wanted(made: Period) -> None:
     entitled = entitlements_ns(made)
     capacity = len(made.topology.cores) * made.length_ns
-    limits = {workload.name: limit_ns(workload, made.length_ns) for workload in made.workloads}
+    limits = {
+        workload.name: limit_ns(workload, made.length_ns, frozenset(made.topology.cores))
+        for workload in made.workloads
+    }
     assert all(0 < entitled[name] <= limit for name, limit in limits.items())
     assert sum(entitled.values()) <= capacity
     wanted = min(capacity, sum(limits.values()))

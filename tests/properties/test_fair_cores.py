@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pytest
-
 from dasec.critical import Critical
 from dasec.plan import plan
 
@@ -82,10 +80,6 @@ class Halves:
         return [*actors, *[bursts] * CORES]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the sum of weight x demand is kept, but weight that comes and goes buys less: docs/critical.md",
-)
 def test_a_workload_whose_turns_go_from_core_to_core_loses_nothing() -> None:
     policy = Critical()
     state = policy.initial_state()

@@ -68,6 +68,14 @@ def test_nobody_yields_to_bursts_that_are_shorter_than_it_takes_to_switch() -> N
     assert run.weight(0) > run.weight(4)
 
 
+def test_where_no_weight_is_ours_to_write_background_yields_all_the_same() -> None:
+    run = Run()
+    rows = [replace(row, weight=None) for row in (*FAN_OUT, background())]
+    run.step(period(Group("w0", rows)), BUSY)
+    assert latencies_ms(run) == LATER
+    assert {knobs.weight for knobs in run.knobs.values()} == {None}
+
+
 def test_it_can_be_switched_off() -> None:
     run = Run(CriticalParameters(yield_latency_percent=100))
     run.live([*FAN_OUT, background()], periods=BUSY)

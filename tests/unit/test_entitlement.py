@@ -62,6 +62,18 @@ def test_a_quota_above_the_number_of_vcpus_changes_nothing() -> None:
     assert entitled(period(Group("a", [Row()], quota_cores=3), cores=4)) == {"a": 80}
 
 
+def test_a_workload_is_entitled_to_no_more_cores_than_its_vcpus_may_use() -> None:
+    # 320; by share each would get 160, but a may use core 0 only: b gets the other 240
+    narrow = [Row(allowed=[0])] * 4
+    assert entitled(period(Group("a", narrow), Group("b", EIGHT), cores=4)) == {"a": 80, "b": 240}
+
+
+def test_cores_that_some_vcpu_may_use_count_once_and_those_that_are_not_ours_not_at_all() -> None:
+    # cores 0 and 1, and 7, which is not ours
+    rows = [Row(allowed=[0, 7]), Row(allowed=[0, 1]), Row(allowed=[1, 7])]
+    assert entitled(period(Group("a", rows), cores=4)) == {"a": 160}
+
+
 def test_slices_follow_the_weights() -> None:
     # entitlement 2 × 80 = 160; weights 512 + 1024 + 1536 + 1024 = 4096 → 20, 40, 60, 40
     made = period(Group("a", [Row(weight=weight) for weight in (512, 1024, 1536, 1024)]))

@@ -6,9 +6,10 @@ import errno
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import NamedTuple
 
-from ...linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
+from ...linux import cgroupfs, knob, procfs, schedattr
 from ...linux.errors import ThreadGone
 from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
 from ...model import Change, Core, Knob, Outcome, Result, VcpuId
@@ -21,6 +22,8 @@ from .thread import Held, ManagedThread, WeightPlace, why_not
 from .weightwatch import WeightWatch
 
 Verdict = tuple[Outcome, str]
+
+_NO_ROOM = (Outcome.REJECTED, "not written: the journal is full, and this knob is not in it")
 
 
 class _Step(NamedTuple):
@@ -111,7 +114,10 @@ class Actuator:
         if held is not None:
             return _Step(Write(held.ref, held.prior, new), held.prior)
         place = thread.weight
-        ref = KnobRef(thread.id, kind, place.file if place is not None and kind is place.kind else "")
+        if place is not None and kind is place.kind:
+            ref = KnobRef(thread.id, kind, place.file, cgroupfs.inode_of(place.file))
+        else:
+            ref = KnobRef(thread.id, kind)
         found = knob.read_known(ref, self.proc)
         inherited = self.journal.inherited(ref, found)
         if inherited is not None:
@@ -124,8 +130,12 @@ class Actuator:
     def _carry_out(self, intents: list[_Intent]) -> list[Verdict]:
         if not intents:
             return []
+        writes = [step.write for intent in intents for step in intent.steps]
+        if crowded := self.journal.without_room(writes):
+            fits = [crowded.isdisjoint(step.write.ref for step in intent.steps) for intent in intents]
+            carried_out = iter(self._carry_out(list(compress(intents, fits))))
+            return [next(carried_out) if one_fits else _NO_ROOM for one_fits in fits]
         try:
-            writes = [step.write for intent in intents for step in intent.steps]
             self.journal.begin(writes)
         except OSError as error:
             return [(Outcome.REJECTED, f"nothing written: {error.strerror or error}")] * len(intents)
@@ -160,15 +170,6 @@ class Actuator:
                 self.watch.add(thread)
             descriptor = place.descriptor
         knob.write_known(write.ref, write.new, self.proc, descriptor)
-        if write.ref.kind is NativeKnob.AFFINITY and isinstance(write.new, tuple):
-            self._not_cut(write, write.new)
-
-    def _not_cut(self, write: Write, wanted: tuple[int, ...]) -> None:
-        """A cpuset may have cut the mask, so that nobody could tell later that it is ours: take it back."""
-        present = affinity.get(write.ref.vcpu.tid)
-        if present != wanted and set(present) != set(wanted) & cpus.online():
-            knob.write_known(write.ref, write.prior, self.proc)
-            raise OSError(errno.EINVAL, f"its cpuset cut the mask to {','.join(map(str, present))}")
 
     def _not_written(self, thread: ManagedThread, refs: Sequence[KnobRef]) -> None:
         self.journal.rejected([ref for ref in refs if ref.kind in thread.held])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...linux import affinity, cgroupfs, knob, procfs, schedattr
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...linux.knob import KnobRef, NativeKnob
 from ...model import NEUTRAL_WEIGHT, Core, Knobs, Vcpu, VcpuId
+from ...printable import printable
 from ..host import Capabilities
 from . import units
 from .ahead import WriteAhead
@@ -31,6 +34,8 @@ class Adoption:
         kept = procfs.KeptThread(pid, tid, self.proc)
         try:
             stat = kept.first_stat
+            if stat.has_ended:
+                raise ProcessLookupError  # the main thread of a process may lie there until the others end
             reason = why_not(stat.policy, kernel_thread=stat.is_kernel_thread)
             if reason is not None:
                 kept.close()
@@ -47,34 +52,44 @@ class Adoption:
 
     def _managed(self, who: VcpuId, kept: procfs.KeptThread) -> ManagedThread:
         stat = kept.first_stat
+        for ref in self._born_with(who):
+            self._disinherit(ref)
         group = self._group(who)
         place = self.weight_place(who, group, stat.nice)
-        allowed = self._allowed(who)
+        allowed = frozenset(map(Core, affinity.get(who.tid)))
         capabilities = self.capabilities
         knobs = Knobs(
             weight_shown(place),
             schedattr.get(who.tid).slice_ns if capabilities.rescheduling_latency else None,
             allowed if capabilities.affinity else None,
         )
-        vcpu = Vcpu(who, stat.comm, allowed)
+        vcpu = Vcpu(who, printable(stat.comm), allowed)
         return ManagedThread(vcpu, kept, stat.nice, Core(stat.core), knobs, group, place)
 
-    def _allowed(self, who: VcpuId) -> frozenset[Core]:
-        """The thread's mask; its parent's true mask where it was born with one of ours."""
-        present = affinity.get(who.tid)
-        ref = KnobRef(who, NativeKnob.AFFINITY)
-        prior = self.journal.inherited(ref, present)
-        if prior == ():
-            prior = knob.unset(ref, self.proc)
-        return frozenset(map(Core, prior if isinstance(prior, tuple) else present))
+    def _born_with(self, who: VcpuId) -> Iterator[KnobRef]:
+        """What a child has from its parent; the group first, because its weight depends on it."""
+        if self.hierarchy is not None:
+            yield KnobRef(who, NativeKnob.CGROUP, self.hierarchy.mount)
+        yield KnobRef(who, NativeKnob.SLICE)
+        yield KnobRef(who, NativeKnob.AFFINITY)
+
+    def _disinherit(self, ref: KnobRef) -> None:
+        """A knob that the thread was born with as ours gets what its parent's held before us: else ours would
+        be taken for its own. Raises ThreadGone, or OSError."""
+        prior = self.journal.inherited(ref, knob.read_known(ref, self.proc))
+        if prior is not None:
+            knob.put_back(ref, prior, self.proc)
 
     def _group(self, who: VcpuId) -> str:
         if self.hierarchy is None:
             return ""
         try:
-            return self.hierarchy.group_of(who.pid, who.tid, self.proc)
+            group = self.hierarchy.group_of(who.pid, who.tid, self.proc)
         except HierarchyMissing:
             return ""
+        if cgroupfs.depth(group) > cgroupfs.DEEPEST:
+            raise OSError(errno.ENAMETOOLONG, f"its group is nested more than {cgroupfs.DEEPEST} deep")
+        return group
 
     def weight_place(self, who: VcpuId, group: str, nice: int) -> WeightPlace | None:
         """Where this thread's weight can be set: its group if it is alone there, else a group of our own.

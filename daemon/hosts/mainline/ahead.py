@@ -7,10 +7,14 @@ from typing import Protocol
 
 from ...linux.knob import KnobRef, NativeValue, Write
 from ...safety.codec import Bequest
+from ...safety.ledger import Outstanding
 
 
 class WriteAhead(Protocol):
     """`dasec.safety.journal.Journal`, or a stand-in of tests. Methods that raise, raise OSError."""
+
+    def without_room(self, writes: Sequence[Write]) -> frozenset[KnobRef]:
+        """The knobs of these writes that there is no room for: enter the others only."""
 
     def begin(self, writes: Sequence[Write]) -> None:
         """Enter these writes. May raise: then none of them may be made."""
@@ -29,6 +33,9 @@ class WriteAhead(Protocol):
 
     def inherited(self, ref: KnobRef, found: NativeValue) -> NativeValue | None:
         """The true prior of a newcomer's knob that was born with a value of ours, else None."""
+
+    def outstanding(self) -> tuple[Outstanding, ...]:
+        """Every knob that we may have written and have not settled."""
 
     def bequests(self) -> tuple[Bequest, ...]:
         """Values of ours that threads which we never held may have been born with."""

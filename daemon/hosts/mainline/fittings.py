@@ -11,6 +11,7 @@ from ...linux.knob import Write
 from ...model import Counters, VcpuId
 from .adopt import Adoption
 from .batch import BatchSampler, Seating
+from .notices import Notices
 from .sample import Looks, Sampler
 from .thread import ManagedThread
 
@@ -49,7 +50,7 @@ class Fittings(Protocol):
 class Stock:
     """A kernel as it comes: by one BPF call where that works, else from /proc, thread by thread."""
 
-    def __init__(self, notices: list[str], *, bpf: bool) -> None:
+    def __init__(self, notices: Notices, *, bpf: bool) -> None:
         self._batch = _batch(notices) if bpf else None
 
     def adoption(self, stock: Adoption) -> Adopts:
@@ -76,10 +77,10 @@ class Stock:
             self._batch.close()
 
 
-def _batch(notices: list[str]) -> Seating | None:
+def _batch(notices: Notices) -> Seating | None:
     """The kernel's counters in one call, or None, with one line that says why not."""
     try:
         return Seating()
     except BpfUnavailable as unavailable:
-        notices.append(f"counters are read from /proc, thread by thread: {unavailable}")
+        notices.say("counters", f"counters are read from /proc, thread by thread: {unavailable}")
         return None

@@ -3,21 +3,31 @@
 Slices and masks of threads that were awake are read back each period, and those of sleepers
 in turn (a sleeper's knobs matter when it wakes, and then it is not a sleeper). Weight files
 are watched by inotify: an unwritten file is not read.
+
+A mask of ours that a cpuset or an offline CPU cuts is still ours: the kernel keeps what was
+asked for, and it is in force again as soon as they let it. Whoever writes by hand exactly what
+is left of ours cannot be told from that (docs/decisions/0035-masks-and-births.md).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...linux import affinity, cpus, knob, procfs, schedattr
+from ...linux import affinity, knob, procfs, schedattr
 from ...linux.errors import ThreadGone
 from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
+from ...model import Core
 from . import units
 from .ahead import WriteAhead
+from .notices import Notices
 from .thread import Held, ManagedThread, OnForeignWrite
 from .weightwatch import WeightWatch
+
+_CPUSET_CHANGES_WITHIN_S = 0.002
+"""Once a look, and only where a mask is strange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +37,19 @@ class ReadBack:
     journal: WriteAhead
     answer: OnForeignWrite
     watch: WeightWatch
-    notices: list[str]
+    notices: Notices
     proc: str = procfs.PROC
 
-    def look_at(self, threads: Iterable[ManagedThread]) -> None:
-        """Slices and masks of these threads."""
+    def look_at(self, threads: Iterable[ManagedThread]) -> bool:
+        """Slices and masks of these threads. True: some may use other cores than before."""
         slice_of, mask = schedattr.slice_of, affinity.mask
+        differ = []
         for thread in threads:
             if thread.slice_held is not None and slice_of(thread.vcpu.id.tid) != thread.slice_held:
                 self._compare(thread, NativeKnob.SLICE)
             if thread.mask_held is not None and mask(thread.vcpu.id.tid) != thread.mask_held:
-                self._compare(thread, NativeKnob.AFFINITY)
+                differ.append(thread)
+        return self._look_at_masks(differ)
 
     def look_at_weights(self) -> None:
         """Weights that somebody wrote to since the last look."""
@@ -45,10 +57,62 @@ class ReadBack:
             if thread.weight is not None:
                 self._compare(thread, thread.weight.kind)
 
-    def look_closely(self, thread: ManagedThread) -> None:
-        """Every held knob of one thread."""
+    def look_closely(self, thread: ManagedThread) -> bool:
+        """Every held knob of one thread. True: it may use other cores than before."""
         for kind in tuple(thread.held):
-            self._compare(thread, kind)
+            if kind is not NativeKnob.AFFINITY:
+                self._compare(thread, kind)
+        return NativeKnob.AFFINITY in thread.held and self._look_at_masks((thread,))
+
+    def _look_at_masks(self, threads: Sequence[ManagedThread]) -> bool:
+        """The kernel shows a changed cpuset before it has changed the masks of all threads in it, so what
+        looks strange is looked at twice."""
+        before = [thread.vcpu.allowed for thread in threads]
+        strange = [thread for thread in threads if not self._is_ours(thread)]
+        if strange:
+            time.sleep(_CPUSET_CHANGES_WITHIN_S)
+        for thread in strange:
+            if not self._is_ours(thread):
+                self._compare(thread, NativeKnob.AFFINITY)
+        return [thread.vcpu.allowed for thread in threads] != before
+
+    def _is_ours(self, thread: ManagedThread) -> bool:
+        """Is the mask ours, or what its cpuset and the CPUs that are online leave of it? Then that is what to
+        expect from now on."""
+        held = thread.held[NativeKnob.AFFINITY]
+        try:
+            os.pread(thread.kept.schedstat, 1, 0)
+            present = knob.read_known(held.ref, self.proc)
+            allowed = knob.allowed_now(held.ref, self.proc)
+        except (ThreadGone, OSError):
+            return True  # the next sample loses it
+        assert isinstance(held.now, tuple), "it is a mask"
+        assert isinstance(held.prior, tuple), "it is a mask"
+        assert isinstance(present, tuple), "it is a mask"
+        if present not in (held.now, knob.cut(held.now, allowed)):
+            return False
+        own = knob.cut(held.prior, allowed)
+        if set(present).isdisjoint(held.now) and self._hand_back(thread, held):
+            thread.allow(thread.within(map(Core, own)))
+        else:
+            thread.expect_mask(present, own)
+        return True
+
+    def _hand_back(self, thread: ManagedThread, held: Held) -> bool:
+        """Nothing of our mask is in force. A CPU that goes offline makes the kernel forget it altogether
+        (select_fallback_rq()), and nobody could tell later what had been before it: put it back now."""
+        try:
+            knob.write_known(held.ref, held.prior, self.proc)
+        except (ThreadGone, OSError):
+            return False  # nothing of the prior mask would be in force either
+        self.notices.say(
+            f"workload {thread.workload}: masks that a cpuset or offline CPUs leave nothing of",
+            f"affinity of {thread.vcpu.name!r} (thread {thread.id.tid}): its cpuset, or what is online, "
+            f"leaves nothing of our {held.now}: put back",
+        )
+        self.journal.settle((held.ref,))
+        thread.drop(NativeKnob.AFFINITY)
+        return True
 
     def _compare(self, thread: ManagedThread, kind: NativeKnob) -> None:
         held = thread.held.get(kind)
@@ -57,19 +121,19 @@ class ReadBack:
         try:
             os.pread(thread.kept.schedstat, 1, 0)  # proves that it lives: a fifth of opening its stat file
             present = knob.read_known(held.ref, self.proc)
+            is_fair = schedattr.policy_of(thread.id.tid) in schedattr.FAIR_POLICIES
         except (ThreadGone, OSError):
             return
-        if present == held.now or (kind is NativeKnob.AFFINITY and _only_cpus_went(thread, held, present)):
-            return
-        if kind is NativeKnob.SLICE and schedattr.get(thread.id.tid).policy not in schedattr.FAIR_POLICIES:
+        if present == held.now or (kind is NativeKnob.SLICE and not is_fair):
             return
         self._answer(thread, held, present)
 
     def _answer(self, thread: ManagedThread, held: Held, present: NativeValue) -> None:
         kind = held.ref.kind
-        self.notices.append(
+        self.notices.say(
+            f"workload {thread.workload}: {kind} written by somebody else, {_SAID[self.answer]}",
             f"{kind} of {thread.vcpu.name!r} (thread {thread.id.tid}): somebody else wrote {present} "
-            f"over our {held.now}: {_SAID[self.answer]}"
+            f"over our {held.now}: {_SAID[self.answer]}",
         )
         self.journal.settle((held.ref,))
         thread.drop(kind)
@@ -113,14 +177,3 @@ _SAID: Mapping[OnForeignWrite, str] = {
     OnForeignWrite.REAPPLY: "ours written again",
     OnForeignWrite.ALERT: "taken as it is; the policy may change it again",
 }
-
-
-def _only_cpus_went(thread: ManagedThread, held: Held, present: NativeValue) -> bool:
-    """Is the mask ours but for CPUs that are offline now? Then expect it so until they come back."""
-    if not isinstance(held.now, tuple) or not isinstance(present, tuple):
-        return False
-    online = cpus.online()
-    if present != tuple(cpu for cpu in held.now if cpu in online):
-        return False
-    thread.mask_held = affinity.mask_of(present, affinity.KERNEL_BYTES)
-    return True

@@ -30,14 +30,16 @@ from ...model import (
     Workload,
 )
 from ...safety.kernel import Kernel, LinuxKernel
-from ..host import Capabilities, Restored, RosterEntry
+from ..host import MOST_THREADS, Capabilities, Restored, RosterEntry, Shortfall
 from .act import Actuator
 from .adopt import Adoption
 from .ahead import WriteAhead
 from .cores import CoreWatch
 from .crew import Crew
+from .custody import Custody
 from .fittings import Fittings, Stock
 from .foreign import ReadBack
+from .notices import Notices
 from .owngroups import OwnGroups
 from .putback import PutBack
 from .sample import Looks, Sample
@@ -67,14 +69,15 @@ class Mainline:
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
         fittings: Fittings | None = None,
+        most: int = MOST_THREADS,
     ) -> None:
         self._edges = edges or NoEdges("wake-up sources are not asked for")
-        self._wakers = Wakers(self._edges)
         self._capabilities = replace(
             capabilities, wake_edges=self._edges.level is not Level.NONE, wake_edges_note=self._edges.note
         )
         self._journal = journal
-        self._notices: list[str] = []
+        self._notices = Notices()
+        self._wakers = Wakers(self._edges, self._notices)
         self._fittings = fittings = fittings or Stock(self._notices, bpf=bpf and proc == procfs.PROC)
         self._hierarchy = _hierarchy(proc)
         self._watch = WeightWatch()
@@ -82,8 +85,17 @@ class Mainline:
         groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own_groups else None
         self._groups = groups
         adoption = fittings.adoption(Adoption(capabilities, self._hierarchy, own_groups, journal, proc))
-        self._put_back = PutBack(journal, groups, kernel or LinuxKernel())
-        self._crew = Crew(adoption, self._put_back, groups, self._watch, self._notices)
+        kernel = kernel or LinuxKernel()
+        put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
+        self._crew = Crew(
+            adoption,
+            put_back,
+            groups,
+            self._watch,
+            self._notices,
+            nested_weight=capabilities.nested_weight,
+            most=most,
+        )
         self._read_back = ReadBack(journal, on_foreign_write, self._watch, self._notices, proc)
         self._actuator = Actuator(journal, groups, self._hierarchy, self._watch, dry_run, fittings, proc)
         self._counters: dict[VcpuId, Counters] = {}
@@ -105,22 +117,27 @@ class Mainline:
 
     def notices(self) -> tuple[str, ...]:
         """What an operator should hear, each once."""
-        said = (*self._notices, *self._fittings.notices())
-        self._notices.clear()
-        return said
+        return (*self._notices.take(), *self._fittings.notices())
+
+    def shortfall(self) -> Shortfall:
+        """What is left out for want of room."""
+        wakers = self._wakers
+        return Shortfall(self._crew.left_out, wakers.unheard, wakers.lost, wakers.missed)
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
         """The state of every vCPU of the roster now."""
         self._turn += 1
-        if self._stale or self._crew.differs(roster):
-            self._crew.follow(roster)
-            self._rebuild()
         clock_ns = time.monotonic_ns()
+        again = self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped()
+        if again or self._stale or self._crew.has_waiting() or self._crew.differs(roster):
+            self._crew.follow(roster, clock_ns, again=again)
+            self._rebuild()
+            clock_ns = time.monotonic_ns()
         sample = self._sampler.take(clock_ns)
         if sample.gone or sample.turned:
             self._lose(sample)
         self._look_at_knobs(sample)
-        self._stale = bool(sample.gone) or (self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped())
+        self._stale = bool(sample.gone)
         counters = self._wakers.added_to(self._counters)
         return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, self._crew.knobs.copy())
 
@@ -133,7 +150,7 @@ class Mainline:
 
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""
-        return self._put_back.restore(self._crew.threads(), self._journal.bequests())
+        return self._crew.restore()
 
     def close(self) -> None:
         """Put everything back and let all descriptors go."""
@@ -144,8 +161,7 @@ class Mainline:
         self._fittings.close()
 
     def _lose(self, sample: Sample) -> None:
-        for thread in sample.gone:
-            self._crew.lose(thread)
+        self._crew.lose(sample.gone)
         for thread, reason in sample.turned:
             self._crew.turn_away(thread, reason)
         self._rebuild()
@@ -162,11 +178,12 @@ class Mainline:
         """Knobs that somebody else may have written, and groups whose thread has ended."""
         if self._groups is not None:
             self._groups.sweep()
-        self._read_back.look_at(sample.suspects)
-        differs = self._crew.shares_changed()
+        self._crew.see_to_custody()
+        differs = self._read_back.look_at(sample.suspects)
+        differs |= self._crew.shares_changed()
         for thread in sample.closely:
             if thread.id in self._crew.by_id:
-                self._read_back.look_closely(thread)
+                differs |= self._read_back.look_closely(thread)
                 differs |= self._crew.look_closely(thread)
         if differs:
             self._workloads = self._crew.workloads()

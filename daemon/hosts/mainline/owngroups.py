@@ -55,8 +55,8 @@ class OwnGroups:
             if tid != owner and place.origin is not None:
                 try:
                     self._hierarchy.move(tid, place.origin)
-                except (ProcessLookupError, FileNotFoundError):
-                    continue
+                except OSError:
+                    continue  # it ended, or cannot go yet
 
     def remove(self, place: WeightPlace) -> None:
         """Remove the group of a thread that ended. It may hold it for a moment: then `sweep` does it."""
@@ -64,13 +64,20 @@ class OwnGroups:
         if cgroupfs.remove_group(self.directory(place)):
             self.forget(place)
         else:
-            self._lingering.append(place)
+            self.linger(place)
+
+    def linger(self, place: WeightPlace) -> None:
+        """A thread that we have let go is still in there: `sweep` takes it out."""
+        self._lingering.append(place)
 
     def sweep(self) -> None:
         """Try again to remove what could not be removed before."""
         lingering, self._lingering = self._lingering, []
         for place in lingering:
-            self.remove(place)
+            try:
+                self.remove(place)
+            except OSError:
+                self.linger(place)
 
     def forget(self, place: WeightPlace) -> None:
         """The group is gone; where it was the last below its parent, take the controller back, too."""
@@ -98,7 +105,7 @@ class OwnGroups:
         path = f"{self._hierarchy.directory(origin)}/cgroup.subtree_control"
         if origin in self._handed or cgroupfs.hands_on_cpu(path):
             return
-        ref = KnobRef(vcpu, NativeKnob.CONTROLLERS, path)
+        ref = KnobRef(vcpu, NativeKnob.CONTROLLERS, path, cgroupfs.inode_of(path))
         self._journal.begin((Write(ref, "", "cpu"),))
         try:
             knob.write(ref, "cpu", self._proc)

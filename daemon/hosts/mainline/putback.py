@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...linux import cgroupfs
 from ...linux.errors import ThreadGone
+from ...linux.knob import Write
 from ...safety.codec import Bequest
 from ...safety.kernel import Kernel
+from ...safety.knobs import OF_A_GROUP
 from ...safety.ledger import Outstanding
-from ...safety.restore import put_back
+from ...safety.restore import Verdicts, put_back_each
 from ..host import Restored
 from . import units
 from .adopt import weight_shown
 from .ahead import WriteAhead
+from .custody import Custody
 from .owngroups import OwnGroups
 from .thread import Held, ManagedThread
 
@@ -27,42 +30,61 @@ class PutBack:
     journal: WriteAhead
     groups: OwnGroups | None
     kernel: Kernel
+    custody: Custody
 
-    def restore(self, threads: Sequence[ManagedThread], bequests: Sequence[Bequest] = ()) -> Restored:
+    def restore(self, threads: Sequence[ManagedThread]) -> Restored:
         """Put back all that these threads hold. What could not be put back stays held."""
-        if self.groups is not None:
-            self.groups.sweep()
-        outstanding = tuple(
-            Outstanding(held.ref, held.prior, (held.now, held.before))
-            for thread in threads
-            for held in thread.held.values()
-        )
-        directories = tuple(self._directories(threads))
-        if not outstanding and not directories:
-            return Restored(0, (), 0, ())
-        restored = put_back(outstanding, directories, bequests, self.kernel)
-        for thread in threads:
-            held = tuple(thread.held.values())
-            self._settle(thread, [one for one in held if not (restored.failed and self._is_ours(one))])
-        return restored
+        return self._restore(threads, (), ())
 
-    def restore_one(self, thread: ManagedThread, held: Held) -> None:
-        """Put back one knob of a thread that stays managed."""
-        outstanding = Outstanding(held.ref, held.prior, (held.now, held.before))
-        put_back((outstanding,), (), (), self.kernel)
-        self._settle(thread, (held,))
+    def restore_all(self, threads: Sequence[ManagedThread]) -> Restored:
+        """The same for all threads that there are, those in custody, and the heirs of all of them."""
+        return self._restore(threads, self.custody.outstanding(), self.journal.bequests())
+
+    def restore_one(self, thread: ManagedThread, held: Held) -> bool:
+        """Put back one knob of a thread that stays managed. False: it stays held."""
+        self._settle((thread,), put_back_each((held.outstanding(),), (), (), self.kernel))
+        return held.ref.kind not in thread.held
 
     def bury(self, thread: ManagedThread) -> None:
         """The thread ended. Its slice and mask went with it; a group that it was alone in may live on."""
+        self._settle((thread,), put_back_each(thread.outstanding(), (), (), self.kernel))
         place = thread.weight
-        if place is not None:
-            held = thread.held.get(place.kind)
-            if held is not None and place.origin is None and place.descriptor is not None:
-                _weight_back(place.descriptor, held)
-            if place.origin is not None and place.made and self.groups is not None:
-                self.groups.remove(place)
-        self.journal.settle(thread.refs())
-        thread.held.clear()
+        if place is not None and place.origin is not None and place.made and self.groups is not None:
+            close_weight(thread)
+            self.groups.remove(place)
+
+    def hand_over(self, ended: ManagedThread, siblings: Sequence[ManagedThread]) -> None:
+        """A main thread ended, and one of these siblings has its number (safety/takeover.py): what we held of
+        that sibling goes back there, and of the main thread nothing is left to put back."""
+        brought = [
+            one._replace(ref=one.ref._replace(vcpu=ended.id))
+            for sibling in siblings
+            for one in sibling.outstanding()
+            if one.ref.kind not in OF_A_GROUP
+        ]
+        for one in ended.outstanding():
+            if one.ref.kind not in OF_A_GROUP:
+                self.journal.settle((one.ref,))
+                ended.drop(one.ref.kind)
+        settled = set(put_back_each(brought, (), (), self.kernel).settled())
+        still = [one for one in brought if one.ref not in settled]
+        with contextlib.suppress(OSError):  # without an entry it is put back by this daemon or not at all
+            self.journal.begin([Write(one.ref, one.prior, one.ours[0]) for one in still])
+        self.custody.take(still)
+
+    def _restore(
+        self, threads: Sequence[ManagedThread], others: Sequence[Outstanding], bequests: Sequence[Bequest]
+    ) -> Restored:
+        if self.groups is not None:
+            self.groups.sweep()
+        outstanding = (*(one for thread in threads for one in thread.outstanding()), *others)
+        directories = tuple(self._directories(threads))
+        if not outstanding and not directories:
+            return Restored(0, (), 0, ())
+        done = put_back_each(outstanding, directories, bequests, self.kernel)
+        self._settle(threads, done)
+        self.custody.settle(done)
+        return done.summary()
 
     def _directories(self, threads: Iterable[ManagedThread]) -> Iterable[str]:
         for thread in threads:
@@ -70,11 +92,18 @@ class PutBack:
             if self.groups is not None and place is not None and place.origin is not None and place.made:
                 yield self.groups.directory(place)
 
-    def _settle(self, thread: ManagedThread, done: Sequence[Held]) -> None:
-        self.journal.settle([held.ref for held in done])
-        for held in done:
-            thread.drop(held.ref.kind)
-            self._show_prior(thread, held)
+    def _settle(self, threads: Iterable[ManagedThread], done: Verdicts) -> None:
+        settled = set(done.settled())
+        self.journal.settle(settled)
+        for thread in threads:
+            for held in tuple(thread.held.values()):
+                if held.ref in settled:
+                    thread.drop(held.ref.kind)
+                    self._show_prior(thread, held)
+            self._forget_group(thread)
+
+    def _forget_group(self, thread: ManagedThread) -> None:
+        """Our own, if it is gone; while its thread is still in it, it will be removed later."""
         place = thread.weight
         if place is None or self.groups is None or place.origin is None or not place.made:
             return
@@ -82,13 +111,6 @@ class PutBack:
             close_weight(thread)
             self.groups.forget(place)
             thread.show(place.kind, weight_shown(place))
-
-    def _is_ours(self, held: Held) -> bool:
-        """Does the kernel still hold what we wrote? Then it could not be put back."""
-        try:
-            return self.kernel.read(held.ref) == held.now
-        except (ThreadGone, OSError):
-            return False
 
     def _show_prior(self, thread: ManagedThread, held: Held) -> None:
         kind = held.ref.kind
@@ -105,12 +127,3 @@ def close_weight(thread: ManagedThread) -> None:
     if thread.weight is not None and thread.weight.descriptor is not None:
         os.close(thread.weight.descriptor)
         thread.weight.descriptor = None
-
-
-def _weight_back(descriptor: int, held: Held) -> None:
-    """The kept descriptor belongs to the group itself, whoever lives there now: ENODEV once it is gone."""
-    try:
-        if int(os.pread(descriptor, 24, 0)) == held.now and isinstance(held.prior, int):
-            cgroupfs.write_weight(held.ref.path, held.prior, descriptor)
-    except OSError:
-        return

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from operator import ne
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
@@ -55,6 +55,9 @@ _UNCOUNTED = (None,) * 6
 _sched_getcpu = ctypes.PyDLL(None).sched_getcpu
 
 
+T = TypeVar("T")
+
+
 class Sample(NamedTuple):
     """What one look found: threads that ended; threads that must not be touched any more, with
     the reason; threads whose slice and mask to read back now; and threads to look at closely."""
@@ -65,7 +68,7 @@ class Sample(NamedTuple):
     closely: Sequence[ManagedThread]
 
 
-def in_turn(threads: Sequence[ManagedThread], turn: int, count: int) -> Sequence[ManagedThread]:
+def in_turn(threads: Sequence[T], turn: int, count: int) -> Sequence[T]:
     """So many of the threads, others at each turn, until all had theirs."""
     start = turn * count % max(1, len(threads))
     return threads[start : start + count]
@@ -93,6 +96,7 @@ class Sampler:
         self._stats = [thread.kept.stat for thread in threads]
         self._lines = [b"0 0 0\n"] * len(threads)
         self._used_ns = [0] * len(threads)
+        self._ran_ns = [known.on_cpu_ns if (known := counters.get(one.id)) else 0 for one in threads]
         self._cores = [thread.first_core for thread in threads]
         self._awake: set[int] = set()
         self._light: set[int] = set()
@@ -109,7 +113,8 @@ class Sampler:
         if gone:
             changed = [at for at in changed if lines[at]]
         numbers = list(map(int, b"".join([lines[at] for at in changed]).split()))
-        light = self._find_light(changed, numbers, clock_ns - self._clock_ns)
+        light, went_back = self._find_light(changed, numbers, clock_ns - self._clock_ns)
+        gone += went_back
         look = (self._awake | self._light).union(changed, self._sleepers_in_turn()) - light - set(gone)
         threads = self.threads
         busy = [threads[at] for at in changed]
@@ -131,17 +136,23 @@ class Sampler:
         except ProcessLookupError:
             return [_or_empty(descriptor) for descriptor in self._schedstats]
 
-    def _find_light(self, changed: Sequence[int], numbers: Sequence[int], elapsed_ns: int) -> set[int]:
-        """Which of these hardly ran nor waited."""
+    def _find_light(
+        self, changed: Sequence[int], numbers: Sequence[int], elapsed_ns: int
+    ) -> tuple[set[int], list[int]]:
+        """Which of these hardly ran nor waited; and whose time on CPUs went back: such a number is that of
+        another thread now, which has called execve (safety/takeover.py)."""
         enough_ns = elapsed_ns // LIGHT
         light = set()
-        used = self._used_ns
+        went_back = []
+        used, ran = self._used_ns, self._ran_ns
         for at, on_cpu_ns, ready_ns in zip(changed, numbers[0::3], numbers[1::3], strict=True):
             used_ns = on_cpu_ns + ready_ns
             if used_ns - used[at] < enough_ns:
                 light.add(at)
-            used[at] = used_ns
-        return light - self._awake
+            if on_cpu_ns < ran[at]:
+                went_back.append(at)
+            used[at], ran[at] = used_ns, on_cpu_ns
+        return light - self._awake, went_back
 
     def _sleepers_in_turn(self) -> range:
         start = self._turn

@@ -11,6 +11,7 @@ from ...linux import affinity, dasecfile, schedattr
 from ...linux.knob import KnobRef, NativeKnob, NativeValue
 from ...linux.procfs import KeptThread
 from ...model import Core, Knob, Knobs, KnobValue, Vcpu, VcpuId
+from ...safety.ledger import Outstanding
 from ..host import Terms
 from . import units
 
@@ -36,6 +37,10 @@ class Held(NamedTuple):
     now: NativeValue
     before: NativeValue
     value: KnobValue
+
+    def outstanding(self) -> Outstanding:
+        """As whoever puts it back has to know it."""
+        return Outstanding(self.ref, self.prior, (self.now, self.before))
 
 
 @dataclass(slots=True)
@@ -78,6 +83,7 @@ class ManagedThread:
     thread_weight_held: bytes | None = None
     defaults: Mapping[NativeKnob, int] = field(default_factory=dict)
     terms: Terms | None = None
+    workload: str = ""
     held: dict[NativeKnob, Held] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 
@@ -129,6 +135,12 @@ class ManagedThread:
         elif kind is NativeKnob.THREAD_WEIGHT:
             self.thread_weight_held = None
 
+    def expect_mask(self, present: tuple[int, ...], own: tuple[int, ...]) -> None:
+        """Our mask reads as `present` from now on, as its cpuset lets it; without us it would be `own`."""
+        self.mask_held = affinity.mask_of(present, affinity.KERNEL_BYTES)
+        self.vcpu = self.vcpu._replace(allowed=self.within(map(Core, own)))
+        self.show(NativeKnob.AFFINITY, frozenset(map(Core, present)))
+
     def agree(self, terms: Terms, mask: frozenset[Core] | None) -> None:
         """These are its terms from now on, and `mask` is its mask (None: ours, and within the terms)."""
         self.terms = terms
@@ -179,9 +191,9 @@ class ManagedThread:
         if self.id in self._board:
             self._board[self.id] = knobs
 
-    def refs(self) -> tuple[KnobRef, ...]:
-        """The knobs that we hold."""
-        return tuple(held.ref for held in self.held.values())
+    def outstanding(self) -> tuple[Outstanding, ...]:
+        """What we hold of it."""
+        return tuple(held.outstanding() for held in self.held.values())
 
 
 def why_not(policy: int, *, kernel_thread: bool) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...edges.reading import Activity, WakeEdges
 from ...model import Counters, Level, VcpuId, Workload
+from .notices import Notices
 
 Totals = tuple[tuple[VcpuId, int], ...]
 
@@ -13,8 +14,12 @@ Totals = tuple[tuple[VcpuId, int], ...]
 class Wakers:
     """Keeps a source following the managed threads, and adds what it counted."""
 
-    def __init__(self, edges: WakeEdges) -> None:
-        self._edges = edges
+    def __init__(self, edges: WakeEdges, notices: Notices) -> None:
+        self._edges, self._notices = edges, notices
+        self.unheard: Mapping[str, int] = {}
+        """By workload: how many threads there is no room for; nobody counts their wake-ups."""
+        self.lost = self.missed = 0
+        """As in a Reading."""
         self._numbers: dict[str, int] = {}
         self._plain: Mapping[VcpuId, Counters] = {}
         self._threads: Mapping[VcpuId, Activity] = {}
@@ -27,7 +32,8 @@ class Wakers:
             for workload in workloads
             for vcpu in workload.vcpus
         }
-        self._edges.follow(workload_of)
+        left_out = self._edges.follow(workload_of)
+        self._say_who_is_unheard(workloads, {name: left_out.get(at, 0) for name, at in self._numbers.items()})
 
     def added_to(self, plain: dict[VcpuId, Counters]) -> dict[VcpuId, Counters]:
         """A copy with who woke whom, how often each woke, and (level full) chains and preemptions.
@@ -38,6 +44,7 @@ class Wakers:
         if self._edges.level is Level.NONE:
             return plain.copy()
         reading = self._edges.read()
+        self.lost, self.missed = reading.lost, reading.missed
         for who in self._stirred(plain, reading.threads):
             now, activity = plain[who], reading.threads.get(who)
             if activity is not None:
@@ -46,6 +53,20 @@ class Wakers:
             self._full[who] = now
         self._plain, self._threads = plain.copy(), reading.threads
         return self._full.copy()
+
+    def _say_who_is_unheard(self, workloads: Sequence[Workload], left_out: Mapping[str, int]) -> None:
+        for workload in workloads:
+            name, count = workload.name, left_out.get(workload.name, 0)
+            if bool(count) == (name in self.unheard):
+                continue
+            line = f"workload {name}: all wake-ups are counted again"
+            if count:
+                line = (
+                    f"workload {name}: wake-ups of {count} of {len(workload.vcpus)} threads are not counted:"
+                    " there are more threads than slots, and the others are its part: manage fewer threads"
+                )
+            self._notices.say(f"workload {name}: wake-ups that are not counted", line)
+        self.unheard = {one.name: left_out[one.name] for one in workloads if left_out.get(one.name)}
 
     def _stirred(
         self, plain: Mapping[VcpuId, Counters], threads: Mapping[VcpuId, Activity]

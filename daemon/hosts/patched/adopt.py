@@ -39,7 +39,7 @@ class PatchedAdoption:
         }
         try:
             thread.knobs = Knobs(
-                self._shown(thread, Knob.WEIGHT) if thread.weight is None else thread.knobs.weight,
+                self._weight(thread),
                 self._shown(thread, Knob.RESCHEDULING_LATENCY),
                 thread.knobs.affinity,
             )
@@ -50,6 +50,11 @@ class PatchedAdoption:
             thread.kept.close()
             raise
         return thread
+
+    def _weight(self, thread: ManagedThread) -> int | None:
+        if thread.weight is not None or not self.stock.capabilities.weight:
+            return thread.knobs.weight
+        return self._shown(thread, Knob.WEIGHT)
 
     def _shown(self, thread: ManagedThread, knob: Knob) -> int:
         kind = thread.kind_of(knob)

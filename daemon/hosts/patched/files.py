@@ -25,6 +25,11 @@ class ProcessFiles:
             self._files.pop(pid).close()
         self.written &= pids
 
+    def drop(self, pid: int) -> None:
+        """The process has ended: whoever gets its number has another file."""
+        if pid in self._files:
+            self._files.pop(pid).close()
+
     def of(self, pid: int) -> DasecFile:
         """The file of a process. Raises ThreadGone, or OSError."""
         file = self._files.get(pid)

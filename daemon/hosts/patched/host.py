@@ -14,7 +14,7 @@ from ...linux.cpus import SYSFS
 from ...linux.knob import Write
 from ...model import Core, Counters, VcpuId
 from ...safety.kernel import Kernel
-from ..host import Capabilities
+from ..host import MOST_THREADS, Capabilities
 from ..mainline import Mainline, OnForeignWrite, WriteAhead
 from ..mainline.adopt import Adoption
 from ..mainline.fittings import Adopts
@@ -40,6 +40,7 @@ class PatchedCfs(Mainline):
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
+        most: int = MOST_THREADS,
     ) -> None:
         super().__init__(
             journal,
@@ -51,6 +52,7 @@ class PatchedCfs(Mainline):
             sysfs=sysfs,
             kernel=kernel,
             fittings=PatchFittings(granularity_ns(sysfs), proc),
+            most=most,
         )
         self._capabilities = capabilities  # its wake-up sources come with the file, not from outside
 

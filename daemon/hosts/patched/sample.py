@@ -60,6 +60,7 @@ class FileSampler:
                 suspects += of_process.suspects
                 closely += of_process.closely
             except ThreadGone:
+                self._files.drop(process.pid)
                 found.gone.extend(process.members.values())
             except OSError as error:
                 reason = f"its dasec file cannot be read: {error.strerror}"

@@ -119,6 +119,7 @@ def test_the_daemon_gets_every_workload_by_its_group_or_process_and_its_own_defa
     workloads = [Managed("memcached-0", 1024, (10,), "/dasec-demo/a"), Managed('odd "name"', 4096, (11, 12))]
     assert tomllib.loads(configuration("dasec", workloads)) == {
         "policy": "dasec",
+        "guard": {"enabled": False},
         "workload": [
             {"name": "memcached-0", "share": 1024, "cgroup": "/dasec-demo/a"},
             {"name": 'odd "name"', "share": 4096, "pids": [11, 12]},
@@ -131,6 +132,7 @@ def test_an_arm_may_bring_settings_of_its_own() -> None:
     assert tomllib.loads(told) == {
         "policy": "dasec",
         "rla": {"enabled": False},
+        "guard": {"enabled": False},
         "workload": [{"name": "a", "share": 1024, "pids": [10]}],
     }
 

@@ -232,6 +232,33 @@ def test_between_trials_the_policy_rests_and_in_them_it_does_not() -> None:
     assert all(rest == 1 for switched, rest in seen if switched)
 
 
+def test_between_trials_looking_may_wait_for_its_budget_and_in_them_it_does_not() -> None:
+    world = World(lambda _, acted: 1.5 if acted else 3.0, inner=Critical())
+    world.run(3 * TWO_SECONDS)
+    after = [(decision.state, decision.can_wait) for _, decision in world.history]
+    states = [(state.trial is None, waits) for state, waits in after if isinstance(state, GuardState)]
+    assert {True, False} == {on_trial for on_trial, _ in states}
+    assert all(waits is no_trial for no_trial, waits in states)
+
+
+@pytest.mark.parametrize("late", [1, 20])
+def test_the_next_try_comes_after_its_time_however_seldom_the_daemon_looks(late: int) -> None:
+    world = World(lambda _, acted: 6 if acted else 1.5, parameters=GuardParameters(backoff_periods=200))
+    world.run_until(lambda: verdicts(world).get("a") is Verdict.HARM, TWO_SECONDS + 1)
+    looks = 0
+    while verdicts(world)["a"] is Verdict.HARM:
+        world.step(late)
+        looks += 1
+    assert looks == 200 // late
+
+
+def test_while_it_is_off_the_policy_costs_no_more_looks_than_without_a_guard() -> None:
+    world = World(lambda _, acted: 4.5 if acted else 1.5, inner=Critical())
+    world.run_until(lambda: verdicts(world).get("a") is Verdict.HARM, 3 * TWO_SECONDS)
+    world.step()
+    assert world.history[-1][1].can_wait
+
+
 def test_who_is_gone_is_forgotten_and_who_comes_in_its_place_is_tried() -> None:
     world = World(lambda _, acted: 4.5 if acted else 1.5, acts_on=("a", "b", "c"))
     world.run(TWO_SECONDS)

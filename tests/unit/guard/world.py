@@ -92,8 +92,10 @@ class World:
             self.step()
         raise AssertionError(f"not within {at_most} periods: {self.standings}")
 
-    def step(self) -> None:
+    def step(self, late: int = 1) -> None:
+        """A look, so many periods after the one before."""
         made = self._period()
+        made = replace(made, length_ns=made.length_ns * late)
         decision = self.policy.decide(made, self.state)
         assert decision == self.policy.decide(made, self.state)
         planned = plan(made, decision)

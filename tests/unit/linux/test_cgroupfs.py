@@ -102,7 +102,7 @@ def test_below_a_group_are_all_its_descendants(tree: Tree) -> None:
     tree.v2()
     (tree.cgroup / "a/b/c").mkdir(parents=True)
     found = cgroupfs.find_hierarchy(tree.proc)
-    assert list(found.below("/a")) == ["/a", "/a/b", "/a/b/c"]
+    assert found.below("/a") == (("/a", "/a/b", "/a/b/c"), True)
     assert found.has_children("/a")
     assert not found.has_children("/a/b/c")
     assert not found.has_children("/gone")
@@ -160,10 +160,31 @@ def test_the_cpuset_of_a_thread_is_the_nearest_one_that_is_set(tree: Tree) -> No
     tree.thread(10, 10, groups="0::/a/b\n")
     tree.write("sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n")
     tree.write("sys/fs/cgroup/a/cpuset.cpus.effective", "0-2,8\n")
-    assert cgroupfs.cpuset_of(10, 10, tree.proc) == {0, 1, 2, 8}
+    assert cgroupfs.cpuset_of(10, 10, tree.proc) == cgroupfs.Cpuset(frozenset({0, 1, 2, 8}), is_top=False)
+    tree.thread(11, 11, groups="0::/c\n")
+    tree.write("sys/fs/cgroup/cpuset.cpus.effective", "0-8\n")
+    assert cgroupfs.cpuset_of(11, 11, tree.proc) == cgroupfs.Cpuset(frozenset(range(9)), is_top=True)
 
 
 def test_where_no_cpuset_is_mounted_none_applies(tree: Tree) -> None:
     tree.hybrid()
     tree.thread(10, 10)
-    assert cgroupfs.cpuset_of(10, 10, tree.proc) == frozenset()
+    assert cgroupfs.cpuset_of(10, 10, tree.proc) == cgroupfs.Cpuset(frozenset(), is_top=True)
+
+
+def test_of_very_many_groups_the_outer_ones_are_followed(tree: Tree) -> None:
+    tree.v2()
+    for name in ("a/1/x", "a/2/y", "a/3"):
+        (tree.cgroup / name).mkdir(parents=True)
+    found = cgroupfs.find_hierarchy(tree.proc)
+    assert found.below("/a", most=4) == (("/a", "/a/1", "/a/2", "/a/3"), False)
+    assert found.below("/a", most=6).complete
+
+
+@pytest.mark.parametrize("separator", ["\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_a_mount_whose_name_would_end_a_line_elsewhere_hides_nothing(tree: Tree, separator: str) -> None:
+    tree.mounts(
+        f"90 31 0:90 / /tmp/x{separator}y rw - fuse.x{separator} x rw",
+        "33 31 0:30 / {cgroup}/cpu rw - cgroup cgroup rw,cpu",
+    )
+    assert cgroupfs.find_hierarchy(tree.proc).mount == f"{tree.cgroup}/cpu"

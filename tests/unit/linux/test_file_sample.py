@@ -186,3 +186,13 @@ def test_the_granularity_of_all_is_the_sysctls(tree: Tree, cpus: str, granularit
 )
 def test_the_weight_of_nice_is_the_kernels_table_within_a_percent(nice: int, weight: int) -> None:
     assert unset.weight(nice) == pytest.approx(weight, rel=0.01)
+
+
+def test_whoever_gets_the_number_of_a_process_that_ended_is_read_from_its_own_file(tree: Tree) -> None:
+    one = Machine(tree, (MINE,))
+    one.look(line(MINE, run_ns=5))
+    former = one.files.of(MINE)
+    tree.write(f"proc/{MINE}/dasec", "")  # what is read of a process that has ended
+    assert one.sampler.take(0).gone == one.threads
+    assert one.files.of(MINE) is not former
+    assert one.look(line(MINE, run_ns=6)).gone == []

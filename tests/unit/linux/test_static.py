@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dasec.hosts.host import RosterEntry
-from dasec.linux import procfs
+from dasec.linux import cgroupfs, procfs
 from dasec.workloads.discovered import SCAN_NS
-from dasec.workloads.static import NAMES_REFRESHED_IN, Selector, StaticWorkloads
+from dasec.workloads.static import NAMES_REFRESHED_IN, TREE_PART, Selector, StaticWorkloads
 
 from .tree import Tree, stat_line
 
@@ -62,6 +62,7 @@ def test_a_cgroup_brings_the_threads_of_all_groups_below(tree: Tree) -> None:
     tree.write("sys/fs/cgroup/app/inner/cgroup.threads", "12\n11\n99\n")
     found = StaticWorkloads([Selector("app", cgroup="/app/")], tree.proc).discover(0)
     assert found.roster[0].threads == ((10, 10), (10, 11), (10, 12))
+    assert found.roster[0].births == (1000, 1000, 1000)
 
 
 def test_nothing_matched_is_normal_and_said_once(tree: Tree) -> None:
@@ -87,7 +88,7 @@ def test_a_thread_of_two_workloads_goes_to_the_first_with_a_notice(tree: Tree) -
     process(tree, 10, "app")
     found = StaticWorkloads([Selector("one", comm="app"), Selector("two", pids=(10,))], tree.proc).discover(0)
     assert [threads(entry) for entry in found.roster] == [[10], []]
-    assert "thread 10 of process 10 matches one and two" in found.notices[0]
+    assert found.notices[0].startswith("some threads match one and two: they belong to one")
 
 
 def test_while_nothing_changes_the_roster_is_the_same_object(tree: Tree) -> None:
@@ -130,6 +131,44 @@ def test_a_configured_id_that_ended_does_not_come_back(tree: Tree) -> None:
         assert threads(workloads.discover(turn * 2 * S).roster[0]) == []
 
 
+def exchange(tree: Tree, pid: int, comm: str) -> None:
+    """The process ends, and its number is given to another before anybody looks."""
+    shutil.rmtree(f"{tree.proc}/{pid}")
+    process(tree, pid, comm)
+
+
+@pytest.mark.parametrize("selector", [Selector("one", pids=(10,)), Selector("one", comm="app")])
+def test_whoever_gets_the_number_of_a_process_between_two_looks_is_somebody_else(
+    tree: Tree, selector: Selector
+) -> None:
+    process(tree, 10, "app")
+    workloads = StaticWorkloads([selector], tree.proc)
+    assert threads(workloads.discover(0).roster[0]) == [10]
+    exchange(tree, 10, "stranger")
+    for turn in range(1, 8):
+        assert threads(workloads.discover(turn * 2 * S).roster[0]) == []
+
+
+def test_a_program_that_is_started_again_is_found_under_the_number_of_its_former_self(tree: Tree) -> None:
+    process(tree, 10, "app")
+    workloads = StaticWorkloads([Selector("one", comm="app")], tree.proc)
+    workloads.discover(0)
+    shutil.rmtree(f"{tree.proc}/10")
+    process(tree, 10, "app", 11)
+    assert threads(workloads.discover(2 * S).roster[0]) == [10, 11]
+
+
+def test_a_thread_of_a_group_whose_number_is_given_away_is_known_by_its_start(tree: Tree) -> None:
+    tree.v2()
+    tree.thread(10, 10)
+    tree.write("sys/fs/cgroup/app/cgroup.threads", "10\n")
+    workloads = StaticWorkloads([Selector("app", cgroup="/app")], tree.proc)
+    assert workloads.discover(0).roster[0].births == (1000,)
+    shutil.rmtree(f"{tree.proc}/10")
+    tree.thread(10, 10, stat_line(10, start=2000))
+    assert workloads.discover(2 * S).roster[0].births == (2000,)
+
+
 def test_a_process_that_calls_execve_is_found_by_its_new_name(tree: Tree) -> None:
     process(tree, 10, "sh")
     workloads = StaticWorkloads([Selector("one", comm="memcached")], tree.proc)
@@ -153,3 +192,72 @@ def test_closing_lets_all_descriptors_go(tree: Tree) -> None:
     workloads.discover(0)
     workloads.close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def in_group(tree: Tree, group: str, *tids: int) -> None:
+    tree.write(f"sys/fs/cgroup/{group}/cgroup.threads", "".join(f"{tid}\n" for tid in tids))
+
+
+def test_a_name_with_a_carriage_return_hides_no_thread(tree: Tree) -> None:
+    tree.v2()
+    tree.thread(10, 11)
+    in_group(tree, "vm", 11)
+    tree.write("proc/11/status", "Name:\t\rTgid:\t1\rTgid:x\nTgid:\t10\n")
+    found = StaticWorkloads([Selector("vm", cgroup="/vm")], tree.proc).discover(0)
+    assert found.roster[0].threads == ((10, 11),)
+    assert found.notices == ()
+
+
+def test_one_thread_that_cannot_be_read_costs_itself_only_and_is_said_once(tree: Tree) -> None:
+    tree.v2()
+    for tid in (11, 12):
+        tree.thread(10, tid)
+    in_group(tree, "vm", 11, 12)
+    tree.write("proc/11/status", "no status at all")
+    followed = StaticWorkloads([Selector("vm", cgroup="/vm")], tree.proc)
+    first = followed.discover(0)
+    assert first.roster[0].threads == ((10, 12),)
+    assert [notice.startswith("workload vm: thread 11 cannot be read") for notice in first.notices] == [True]
+    assert followed.discover(S).notices == ()
+
+
+def test_one_group_that_cannot_be_read_costs_itself_only_and_is_said_once(tree: Tree) -> None:
+    tree.v2()
+    tree.thread(10, 12)
+    in_group(tree, "vm/a", 12)
+    tree.write("sys/fs/cgroup/vm/b/cgroup.threads", "who knows\n")
+    followed = StaticWorkloads([Selector("vm", cgroup="/vm")], tree.proc)
+    first = followed.discover(0)
+    assert first.roster[0].threads == ((10, 12),)
+    assert [notice.startswith("workload vm: a group cannot be read") for notice in first.notices] == [True]
+    assert followed.discover(S).notices == ()
+
+
+def test_what_is_nested_too_deep_is_left_alone_and_that_is_said_once(tree: Tree) -> None:
+    tree.v2()
+    tree.thread(10, 12)
+    in_group(tree, "vm", 12)
+    (tree.cgroup / "vm" / "/".join(["deep"] * (cgroupfs.DEEPEST + 1))).mkdir(parents=True)
+    followed = StaticWorkloads([Selector("vm", cgroup="/vm")], tree.proc)
+    first = followed.discover(0)
+    assert first.roster[0].threads == ((10, 12),)
+    assert [f"groups nested more than {cgroupfs.DEEPEST} deep" in notice for notice in first.notices] == [
+        True
+    ]
+    assert followed.discover(S).notices == ()
+
+
+def test_a_tree_that_takes_long_to_read_is_read_less_often_and_no_other(tree: Tree) -> None:
+    tree.v2()
+    for tid in (11, 12, 21, 22):
+        tree.thread(tid // 10, tid)
+    used_ns = iter([0, 20_000_000, 20_000_000, 20_100_000, *range(30_000_000, 40_000_000, 100_000)])
+    selectors = [Selector("slow", cgroup="/slow"), Selector("quick", cgroup="/quick")]
+    followed = StaticWorkloads(selectors, tree.proc, lambda: next(used_ns))
+    for name, tid in (("slow", 11), ("quick", 21)):
+        in_group(tree, name, tid)
+    followed.discover(0)
+    for name, tid in (("slow", 12), ("quick", 22)):
+        in_group(tree, name, tid)
+    assert [threads(one) for one in followed.discover(S).roster] == [[11], [22]]
+    assert [threads(one) for one in followed.discover(TREE_PART * 20_000_000).roster] == [[12], [22]]

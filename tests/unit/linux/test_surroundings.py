@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dasec.hosts import surroundings
-from dasec.hosts.reweight import Storm
+from dasec.hosts.nesting import nesting_of
+from dasec.hosts.reweight import Duel, Side
 
 from .tree import Tree
 
@@ -54,14 +55,35 @@ def test_the_version_suggests_the_reweight_bug(release: str, suspect: bool) -> N
     assert surroundings.reweight_suspect(release) is suspect
 
 
+STARVED, SERVED, HARDLY = Duel(120_000_000, 110_000_000), Duel(310_000_000, 9_000_000), Duel(40_000_000)
+
+
 @pytest.mark.parametrize(
-    ("storm", "word"),
+    ("tried", "release", "works", "word"),
     [
-        (Storm(150, 150, 12_000_000), None),
-        (Storm(150, 150, 227_000_000), "227 ms"),
-        (Storm(100, 270, 12_000_000), "2.7 times"),
-        (Storm(0, 270, 12_000_000), "times"),
+        (STARVED, "6.12.117", False, "110 ms of a CPU while the other waited"),
+        (STARVED, "6.18.44", False, "110 ms of a CPU while the other waited"),
+        (SERVED, "6.18.44", True, "it does not here"),
+        (SERVED, "6.18.45", True, None),
+        (HARDLY, "6.18.44", False, "too busy to try"),
+        (HARDLY, "6.18.45", True, None),
+        ("it takes two CPUs to try", "6.18.44", False, "it takes two CPUs to try"),
+        ("it takes two CPUs to try", "6.18.45", True, None),
     ],
 )
-def test_a_storm_is_judged_by_starvation_and_by_shares(storm: Storm, word: str | None) -> None:
-    assert (word is None and storm.wrong is None) or (word is not None and word in (storm.wrong or ""))
+def test_what_was_tried_says_whether_nested_weights_harm_and_the_version_only_in_doubt(
+    tried: Duel | str, release: str, works: bool, word: str | None
+) -> None:
+    found = nesting_of(tried, release)
+    assert found.works is works
+    assert "".join(found.warnings) == "" if word is None else word in found.warnings[0]
+
+
+def test_a_group_starves_by_what_its_rival_gets_and_not_by_time() -> None:
+    """Looks: (it got, its rival got). Other work on the host takes time from both."""
+    side = Side(0, 0)
+    starved = []
+    for got, rival in [(0, 0), (0, 0), (0, 4), (0, 90), (3, 90), (3, 95)]:
+        side = side.after(got, rival)
+        starved.append(rival - side.rival_then_ns)
+    assert starved == [0, 0, 4, 90, 0, 5]

@@ -84,3 +84,15 @@ def test_nor_is_a_value_that_the_main_thread_has_while_we_do_not_hold_it(journal
     journal.begin([Write(slice_of(own, own), 0, 4), Write(mask_of(101, own), (1000,), natural)])
     young = KnobRef(VcpuId(own, 102, boot_ticks() + 1), NativeKnob.AFFINITY)
     assert journal.inherited(young, natural) is None
+
+
+def test_what_is_left_of_a_mask_of_ours_is_inherited_like_all_of_it(journal: Journal) -> None:
+    """The other CPU of ours is offline; so it is with one outside the cpuset."""
+    own, first = os.getpid(), min(os.sched_getaffinity(os.getpid()))
+    journal.begin([Write(mask_of(own, own), (first, 5001), (first, 5000))])
+    young = KnobRef(VcpuId(own, own, boot_ticks() + 1), NativeKnob.AFFINITY)
+    assert journal.inherited(young, (first,)) is None, "the main thread would have it without us"
+    journal.settle([mask_of(own, own)])
+    journal.begin([Write(mask_of(own, own), (), (first, 5000))])
+    if len(os.sched_getaffinity(own)) > 1:
+        assert journal.inherited(young, (first,)) == ()

@@ -218,3 +218,31 @@ def test_a_knob_of_the_patch_goes_back_to_its_number_or_to_its_default(
     journal.close()
     assert put_all_back(open_journal(tmp_path), kernel).put_back == 1
     assert kernel.read(ref) == prior
+
+
+def test_a_knob_and_a_group_that_a_parser_fails_at_cost_themselves_only(kernel: SmallKernel) -> None:
+    for tid in (1, 2, 100):
+        kernel.set(slice_of(tid), 4)
+    for name in ("/vm/dasec-1", "/vm/dasec-2"):
+        kernel.make_group(name)
+    kernel.broken = {slice_of(1), "/cg/vm/dasec-1"}
+    outstanding = [Outstanding(slice_of(tid), 0, (4,)) for tid in (1, 2, 100)]
+    done = put_back(outstanding, ("/cg/vm/dasec-1", "/cg/vm/dasec-2"), (), kernel)
+    assert done.put_back == 2
+    assert done.failed == (
+        "slice of thread 1 of process 100: list index out of range",
+        "/cg/vm/dasec-1: list index out of range",
+    )
+    assert kernel.read(slice_of(2)) == kernel.read(slice_of(100)) == DEFAULT_SLICE_NS
+    assert "/cg/vm/dasec-2/cpu.shares" not in kernel.weights
+
+
+def test_if_nobody_can_be_asked_who_was_born_the_groups_are_removed_all_the_same(kernel: SmallKernel) -> None:
+    kernel.set(slice_of(1), 4)
+    kernel.make_group("/vm/dasec-1")
+    kernel.broken = {"family"}
+    born = Bequest(100, NativeKnob.SLICE, 4, 0, 0)
+    done = put_back([Outstanding(slice_of(1), 0, (4,))], ("/cg/vm/dasec-1",), (born,), kernel)
+    assert done.failed == ("threads born with values of ours: list index out of range",)
+    assert kernel.read(slice_of(1)) == DEFAULT_SLICE_NS
+    assert "/cg/vm/dasec-1/cpu.shares" not in kernel.weights

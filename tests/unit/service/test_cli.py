@@ -92,7 +92,7 @@ def test_run_on_the_fake_host_records_what_replays(tmp_path: Path) -> None:
     config = configuration(tmp_path, "period_ms = 10\n" + FAKE)
     ran = dasec("run", "--config", config, "--periods", "20", "--record", tmp_path / "r")
     assert ran.status == ExitStatus.DONE
-    assert ran.errors == ["dasec: policy critical on fake, every 10 ms", *ran.errors[1:]]
+    assert ran.errors == ["dasec: policy critical on fake, every 10 ms, guarded", *ran.errors[1:]]
     replayed = dasec("replay", tmp_path / "r")
     assert (replayed.status, replayed.errors) == (ExitStatus.DONE, [])
     assert ": 20 periods, " in replayed.out

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from dasec.config import Config, ConfigError, check, load
-from dasec.critical import CriticalParameters
+from dasec.critical import CriticalParameters, Fairness
 from dasec.guard import GuardParameters
 from dasec.policy import Parameters
 
@@ -25,7 +25,7 @@ def said(text: str) -> list[str]:
 def test_the_least_configuration_has_the_papers_defaults() -> None:
     config = check(tomllib.loads(WORKLOAD), "c.toml")
     assert (config.period_ms, config.policy, config.dry_run) == (80, "critical", False)
-    assert config.parameters() == Parameters()
+    assert config.parameters() == Parameters(guard=GuardParameters())
 
 
 def test_every_key_can_be_given() -> None:
@@ -61,6 +61,7 @@ def test_every_key_can_be_given() -> None:
             deadband_percent = 10
             guess = true
             yield_latency_percent = 150
+            fairness = "demand"
             [guard]
             enabled = true
             harm_percent = 20
@@ -85,8 +86,8 @@ def test_every_key_can_be_given() -> None:
     assert parameters.tsa.tick_ns == 1_000_000
     assert parameters.rla.start_ns == 2_000_000
     assert parameters.rcr.across_nodes
-    assert parameters.critical == CriticalParameters(5, 9, 80, 3_000_000, 10, True, 150)
-    assert parameters.guard == GuardParameters(20, 250, 200)
+    assert parameters.critical == CriticalParameters(5, 9, 80, 3_000_000, 10, True, 150, Fairness.DEMAND)
+    assert parameters.guard == GuardParameters(20, 250, 200, 40_000_000)
     assert [workload.name for workload in config.workload] == ["a", "b"]
 
 
@@ -96,9 +97,18 @@ def test_domains_that_opt_in_by_themselves_are_enough() -> None:
     assert config.workload == ()
 
 
-def test_the_guard_can_be_switched_on() -> None:
-    config = check(tomllib.loads("[guard]\nenabled = true\n" + WORKLOAD), "c.toml")
-    assert config.parameters() == Parameters(guard=GuardParameters())
+def test_the_guard_is_on_and_can_be_switched_off() -> None:
+    on = check(tomllib.loads(WORKLOAD), "c.toml")
+    assert on.parameters() == Parameters(guard=GuardParameters())
+    off = check(tomllib.loads("[guard]\nenabled = false\n" + WORKLOAD), "c.toml")
+    assert off.parameters() == Parameters()
+
+
+def test_a_time_of_the_guard_is_as_long_with_another_period() -> None:
+    config = check(tomllib.loads("period_ms = 40\n[guard]\nbackoff_s = 20\n" + WORKLOAD), "c.toml")
+    assert config.parameters().guard == GuardParameters(
+        backoff_periods=500, recheck_periods=1500, period_ns=40_000_000
+    )
 
 
 def test_what_was_read_cannot_be_changed() -> None:
@@ -115,7 +125,8 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[host]\ncpu = '0'\n" + WORKLOAD, "host.cpu: unknown key: did you mean `cpus`?"),
         (
             "[host]\nxyzzy = 1\n" + WORKLOAD,
-            "host.xyzzy: unknown key: known here: backend, bpf, cpus, on_foreign_write, own_cgroups",
+            "host.xyzzy: unknown key: known here: backend, bpf, cpus, max_threads_per_workload,"
+            " on_foreign_write, own_cgroups",
         ),
         (
             "[[workload]]\nname = 'a'\nmatch = { com = 'x' }\n",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dasec.budget import Outlay
+from dasec.flow import LINES
 from dasec.incidents import CROWD, DEAR_WINDOWS, WINDOW_NS, Incidents
 from dasec.log import Announcer
 from dasec.model import Core, Decision, Topology, Vcpu, VcpuId, Workload
@@ -136,7 +137,21 @@ def test_cpus_that_go_offline_are_named_until_all_are_back(daemon: Daemon) -> No
 
 
 def test_thousands_of_threads_at_once_are_one_line(daemon: Daemon) -> None:
-    daemon.vcpus(8)
-    daemon.vcpus(8 + CROWD)
+    for count in (8, 8, 8 + CROWD, 9 + CROWD):
+        daemon.vcpus(count)
+    assert daemon.lines() == []
     daemon.vcpus(9 + CROWD)
-    assert daemon.lines() == ["workload a: 1008 vCPUs, 8 a period ago: all are managed"]
+    assert daemon.lines() == ["workload a: 1009 vCPUs, 8 before: all that its bound allows are managed"]
+    daemon.vcpus(10 + CROWD)
+    daemon.period()
+    assert len(daemon.lines()) == 1
+
+
+def test_a_workload_that_grows_and_shrinks_by_thousands_again_and_again_is_a_few_lines(
+    daemon: Daemon,
+) -> None:
+    for _ in range(100):
+        daemon.vcpus(8)
+        daemon.vcpus(8 + CROWD)
+        daemon.vcpus(8 + CROWD)
+    assert len(daemon.lines()) == LINES

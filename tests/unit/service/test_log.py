@@ -63,9 +63,28 @@ def test_for_the_journal_every_line_begins_with_its_priority(tmp_path: Path) -> 
     with (tmp_path / "journal").open("w") as stream:
         status = os.fstat(stream.fileno())
         log.start({"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}, stream)
-        log.LOGGER.error("two\nlines")
+        try:
+            raise ValueError("why")
+        except ValueError:
+            log.LOGGER.exception("two lines and more")
         log.LOGGER.info("one")
-    assert (tmp_path / "journal").read_text() == "<3>two\n<3>lines\n<6>one\n"
+    first, *trace, last = (tmp_path / "journal").read_text().splitlines()
+    assert (first, last) == ("<3>two lines and more", "<6>one")
+    assert trace[-1] == "<3>ValueError: why"
+    assert all(line.startswith("<3>") for line in trace)
+
+
+def test_a_message_is_one_line_whatever_names_it_quotes() -> None:
+    stream = StringIO()
+    log.start({}, stream)
+    log.LOGGER.warning("group %s", "a\n<0>b\x1b]0;owned\x07\udcff\x85")
+    assert stream.getvalue() == "dasec: group a\ufffd<0>b\ufffd]0;owned\ufffd\ufffd\ufffd\n"
+
+
+def test_a_trouble_is_kept_as_it_may_be_shown() -> None:
+    announcer = Announcer(logging.getLogger("dasec.test"))
+    announcer.state("apply", "group a\udcff\x1b[2J is full")
+    assert announcer.troubles == ("group a\ufffd\ufffd[2J is full",)
 
 
 def test_an_inherited_journal_variable_counts_only_for_the_stream_that_it_names(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from dasec.baselines import Untouched
 from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
 from dasec.critical import Critical
+from dasec.encoder import Encoder
 from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
 from dasec.hosts.host import RosterEntry
 from dasec.log import Announcer
@@ -64,6 +65,7 @@ class Moody(FakeHost):
 
     blind: Sequence[int] = ()
     full: Sequence[int] = ()
+    why = "nothing written: disk full"
     turn_number = 0
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
@@ -74,7 +76,7 @@ class Moody(FakeHost):
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         if self.turn_number in self.full:
-            return tuple(Result(one, Outcome.REJECTED, "nothing written: disk full") for one in changes)
+            return tuple(Result(one, Outcome.REJECTED, self.why) for one in changes)
         return super().apply(changes)
 
 
@@ -260,6 +262,18 @@ def test_a_full_journal_is_one_line_and_the_decisions_go_on(caplog: pytest.LogCa
         "cannot write any knob: nothing written: disk full: trying again every period",
         "writing knobs again",
     ]
+
+
+def test_a_name_in_a_detail_is_told_as_it_may_be_shown() -> None:
+    scene = Scene(4)
+    scene.host.full = range(9)
+    scene.host.why = "group a\udcff\x1b[2J is full"
+    scene.run()
+    encoder, _ = Encoder.begin("none", {}, PolicyState())
+    for entry, _ in scene.listener.heard:
+        assert {result.detail for result in entry.results} <= {"group a\ufffd\ufffd[2J is full"}
+        assert encoder.line(entry)
+    assert scene.outcomes() == {Outcome.REJECTED}
 
 
 def test_nothing_is_written_while_no_keeper_lives(caplog: pytest.LogCaptureFixture) -> None:

@@ -25,6 +25,7 @@ from prometheus_client.samples import Sample
 from dasec.config import ConfigError, check
 from dasec.exits import ExitStatus, Refusal
 from dasec.hosts.fake import EXACT
+from dasec.hosts.host import Shortfall
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
 from dasec.metrics.section import Outlets
@@ -125,6 +126,26 @@ def test_the_ready_ratio_is_of_the_time_since_the_rendering_before() -> None:
     second = second._replace(period=replace(second.period, usage={**second.period.usage, who: used}))
     text = text_of([first._replace(clock_ns=80_000_000), second._replace(clock_ns=160_000_000)])
     assert values(text, "dasec_vcpu_cpu_ready_ratio")[str(who.tid)] == 0.25
+
+
+def test_what_is_left_out_for_want_of_room_is_counted_by_workload_and_as_it_is_at_each_rendering() -> None:
+    short = [Shortfall(), Shortfall(), Shortfall({"hungry": 904}, {"calm": 96}, lost=12, missed=3)]
+    told = Exporter(Outlets(LOOPBACK, None, None, 1), Announcer(), None, Clock())
+    told.begin(SUBJECT, iter(short).__next__)
+    found = []
+    for entry in busy_history(2):
+        told.write(entry, STATE)
+        text = told.text.decode()
+        totals = [values(text, f"dasec_wakeups_{what}_total")[""] for what in ("lost", "missed")]
+        found.append(
+            (
+                *totals,
+                values(text, "dasec_workload_threads_left_out"),
+                values(text, "dasec_workload_threads_unheard"),
+            )
+        )
+    none = {"hungry": 0, "calm": 0}
+    assert found == [(0, 0, none, none), (12, 3, {**none, "hungry": 904}, {**none, "calm": 96})]
 
 
 def test_waits_fall_into_buckets_by_the_mean_of_a_period() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.pace import Pace, next_deadline
+from dasec.budget import LONGEST_NS
+from dasec.pace import UNWATCHED_S, Pace, next_deadline
 
 PERIOD_NS = 80_000_000
 
@@ -46,6 +48,35 @@ def test_a_rest_is_a_wait_of_several_periods_none_of_them_late() -> None:
         assert pace.wait(10)
         assert time.monotonic_ns() - before_ns >= 45_000_000
     assert pace.late == 0
+
+
+def test_a_wait_of_one_period_is_one_sleep() -> None:
+    looks: list[None] = []
+    with Pace(5_000_000, meanwhile=lambda: looks.append(None)) as pace:
+        assert pace.wait()
+    assert looks == []
+
+
+def test_the_longest_rest_and_the_look_before_it_leave_no_second_without_a_check() -> None:
+    assert UNWATCHED_S < 1 < LONGEST_NS / 1e9
+
+
+def test_in_a_long_rest_somebody_looks_after_things_again_and_again_until_a_stop_signal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dasec.pace.UNWATCHED_S", 0.01)
+    looks: list[bool] = []
+
+    def look() -> None:
+        looks.append(pace.reload_due())
+        if len(looks) == 2:
+            signal.raise_signal(signal.SIGHUP)
+        if len(looks) == 5:
+            signal.raise_signal(signal.SIGTERM)
+
+    with Pace(60_000_000_000, meanwhile=look) as pace:
+        assert not pace.wait()
+    assert looks == [False, False, True, False, False]
 
 
 def test_a_stop_signal_ends_the_wait_at_once_and_not_before() -> None:

@@ -44,7 +44,7 @@ def dry_order(folder: Path, periods: int) -> Order:
 def run_dry(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capabilities: Capabilities
 ) -> list[dict[str, object]]:
-    monkeypatch.setattr(service, "probe", lambda *, storm, backend: capabilities)
+    monkeypatch.setattr(service, "probe", lambda *, duel, backend: capabilities)
     serve(dry_order(folder, 3))
     return [json.loads(line) for line in (folder / "r").read_bytes().splitlines()[1:]]
 
@@ -54,7 +54,7 @@ def test_a_knob_that_this_kernel_lacks_is_one_line_and_the_rest_goes_on(
 ) -> None:
     lines = run_dry(tmp_path, monkeypatch, NO_LATENCY)
     assert capsys.readouterr().err.splitlines() == [
-        "dasec: policy critical on mainline (dry run: no knob is written), every 10 ms",
+        "dasec: policy critical on mainline (dry run: no knob is written), every 10 ms, guarded",
         "dasec: this host has no knob for weight: the cpu controller is not handed on there",
         "dasec: this host has no knob for rescheduling latency: the kernel ignores the slice",
         "dasec: something else",

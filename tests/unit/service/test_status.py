@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dasec.hosts.fake import EXACT
+from dasec.hosts.host import Shortfall
 from dasec.linux import procfs
 from dasec.log import Announcer
 from dasec.model import Change, Knob, Knobs, Outcome, Result
@@ -32,9 +34,11 @@ class Clock:
         return self.now_ns
 
 
-def told(folder: Path, clock: Clock, entries: list[Entry]) -> StatusFile:
+def told(
+    folder: Path, clock: Clock, entries: list[Entry], shortfall: Callable[[], Shortfall] = Shortfall
+) -> StatusFile:
     """A status file that has heard these periods, the last one a second after the others."""
-    file = StatusFile(folder, SUBJECT, Announcer(), clock)
+    file = StatusFile(folder, SUBJECT, Announcer(), clock, shortfall)
     for number, entry in enumerate(entries, start=1):
         if number == len(entries):
             clock.now_ns += INTERVAL_NS
@@ -97,6 +101,33 @@ def test_the_text_for_people_has_a_line_for_each_workload(tmp_path: Path) -> Non
     text = render(status)
     assert "workload hungry: 4 vCPUs, share 1024" in text
     assert "policy dasec on fake, process" in text
+
+
+def short_of_room() -> Shortfall:
+    return Shortfall({"hungry": 904, "gone": 7}, {"calm": 96}, lost=12, missed=3)
+
+
+def test_what_is_left_out_for_want_of_room_is_said_of_each_workload_and_of_the_host(tmp_path: Path) -> None:
+    clock = Clock()
+    told(tmp_path, clock, busy_history(1), short_of_room)
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert [(one["left_out"], one["unheard"]) for one in status["workloads"]] == [(904, 0), (0, 96)]
+    assert (status["wakeups_lost"], status["wakeups_missed"]) == (12, 3)
+    lines = render(status).splitlines()
+    assert "workload hungry: 4 vCPUs, share 1024, 904 more threads left alone" in lines
+    (calm,) = [line for line in lines if line.startswith("workload calm")]
+    assert calm.endswith(", wake-ups of 96 not counted")
+    assert "wake-ups not counted: 12 lost, 3 missed" in lines
+
+
+def test_where_there_is_room_for_all_no_line_speaks_of_it(tmp_path: Path) -> None:
+    clock = Clock()
+    told(tmp_path, clock, busy_history(1))
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert "left alone" not in render(status)
+    assert "not counted" not in render(status)
 
 
 @pytest.mark.parametrize(

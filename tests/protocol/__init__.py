@@ -1,0 +1,1 @@
+"""The order journal, write, settle, restore, explored completely within stated bounds."""
