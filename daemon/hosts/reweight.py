@@ -27,7 +27,7 @@ from ..linux import cgroupfs, procfs
 from ..linux.cgroupfs import Hierarchy
 from ..linux.errors import ThreadGone
 from ..safety.groups import probe_group
-from .dummy import napper, spinner
+from .dummy import Runner, napper, spinner
 
 GENTLE_S, LONGEST_S = 1.0, 2.0
 """So long on what others leave, with the least weight; then, where they leave nothing, as anybody."""
@@ -88,14 +88,24 @@ def try_duel(hierarchy: Hierarchy, parent: str, contested: int, other: int) -> D
         with _made(hierarchy, groups), ExitStack() as stack:
             computing = [stack.enter_context(spinner(cpu, LIFE_S)) for cpu in (contested, contested, other)]
             napping = [stack.enter_context(napper(contested, LIFE_S)) for _ in range(NAPPERS)]
+            runners = (*computing, *napping)
             stack.enter_context(_in_front())
             _weigh(hierarchy, top, _GENTLE)
-            for pid in (computing[0], computing[2], *napping):
-                _enter(hierarchy, groups[1], pid)
-            _enter(hierarchy, groups[2], computing[1])
-            return _duel(hierarchy, top, (computing[0], *napping), computing[1])
+            for runner in runners:
+                _enter(hierarchy, groups[2 if runner is computing[1] else 1], runner.pid)
+            for runner in runners:
+                runner.begin()
+            duel = _duel(hierarchy, top, [computing[0].pid, *(one.pid for one in napping)], computing[1].pid)
+            _all_alive(runners)
+            return duel
     except ThreadGone as error:
         raise OSError(f"a child ended early: {error}") from error
+
+
+def _all_alive(runners: Sequence[Runner]) -> None:
+    """Who has ended gets no CPU time either, and has not starved."""
+    if any(procfs.read_stat(one.pid, one.pid).state == "Z" for one in runners):
+        raise OSError("a child ended early: this host was too busy to tell")
 
 
 def _duel(hierarchy: Hierarchy, top: str, ours: Sequence[int], rival: int) -> Duel:

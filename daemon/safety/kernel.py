@@ -75,6 +75,9 @@ _GENERATIONS = 16
 """How deep a family of processes is followed."""
 
 
+_BY_PLACE = (NativeKnob.CGROUP, NativeKnob.AFFINITY)
+"""What depends on the group of a thread, which on v1 reads as the top one once it has ended."""
+
 _AT_REST = frozenset("STtZX")
 """States of proc(5)."""
 
@@ -90,7 +93,7 @@ class LinuxKernel:
     def read(self, ref: KnobRef) -> NativeValue:
         """See Kernel."""
         value = knob.read(ref)
-        if ref.kind is NativeKnob.CGROUP and procfs.read_stat(*ref.vcpu[:2]).has_ended:
+        if ref.kind in _BY_PLACE and procfs.read_stat(*ref.vcpu[:2]).has_ended:
             raise ThreadGone(f"thread {ref.vcpu.tid} ended")
         return value
 

@@ -80,11 +80,12 @@ def _compare_and_write(one: Outstanding, kernel: Kernel, *, orphan: bool, looks:
         detail = f"{describe(ref)}: somebody else set it to {shown(present)} since"
         return Verdict(ref, Fate.LEFT_ALONE, detail)
     write(ref, prior)
-    present = read(ref)
-    if present != prior and present != kernel.in_force(ref, prior):
-        detail = f"{describe(ref)}: set to {shown(prior)}, the kernel made it {shown(present)}"
-        return Verdict(ref, Fate.FAILED, detail)
-    return Verdict(ref, Fate.PUT_BACK)
+    for _ in range(_LOOKS):  # its cpuset may change, and the thread may end, while we look
+        present = read(ref)
+        if present == prior or present == kernel.in_force(ref, prior):
+            return Verdict(ref, Fate.PUT_BACK)
+    detail = f"{describe(ref)}: set to {shown(prior)}, the kernel made it {shown(present)}"
+    return Verdict(ref, Fate.FAILED, detail)
 
 
 def as_before(one: Outstanding, present: NativeValue, kernel: Kernel) -> bool:

@@ -42,6 +42,8 @@ MEMCACHED = "memcached -u root -t 2"
 CLIENT = ("--keys", "50", "--rate", "50", "--seconds", "1", "--warmup", "0", "--drain-seconds", "60")
 CONFIGURATION = f"""
 policy = "dasec"
+[host]
+weights = "on"
 [[workload]]
 name = "vms"
 libvirt = "{PREFIX}*"

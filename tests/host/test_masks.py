@@ -7,6 +7,7 @@ On cgroup v1 here, on v2 and in partitions in guests (tests/vm/test_kernels_and_
 from __future__ import annotations
 
 import platform
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,11 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux import affinity, cgroupfs, cpus
+from dasec.linux import affinity, cgroupfs, cpus, procfs
 from dasec.linux.errors import HierarchyMissing
+from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Change, Core, Knob, Outcome, Snapshot, VcpuId
+from dasec.safety.kernel import LinuxKernel
+from dasec.safety.knobs import Fate, judge
+from dasec.safety.ledger import Outstanding
 from dasec.safety.restore import recover
 from tests.contract.stage import MainlineStage, roster
+from tests.waiting import wait_for
 
 from .cpusets import EVERY_CPU, Cpuset
 
@@ -160,3 +166,13 @@ def test_what_somebody_else_has_set_is_theirs_and_comes_back_with_the_cpuset(wor
     world.stop()
     world.widen()
     assert world.mask() == (1,)
+
+
+def test_of_a_thread_that_has_ended_nothing_is_put_back_although_nobody_has_waited_for_it() -> None:
+    """On v1 it reads as one of the top cpuset, while its mask is still cut by its own."""
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        vcpu = VcpuId(sleeper.pid, sleeper.pid, procfs.read_stat(sleeper.pid, sleeper.pid).start_ticks)
+        sleeper.kill()
+        wait_for(lambda: procfs.read_stat(sleeper.pid, sleeper.pid).has_ended)
+        held = Outstanding(KnobRef(vcpu, NativeKnob.AFFINITY), (), ((0,),))
+        assert judge(held, LinuxKernel()).fate is Fate.VANISHED

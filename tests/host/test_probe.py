@@ -56,14 +56,16 @@ def hierarchy() -> Iterator[cgroupfs.Hierarchy]:
 def test_two_groups_that_nobody_re_weights_share_a_busy_cpu(hierarchy: cgroupfs.Hierarchy) -> None:
     """The control: without load on another CPU no kernel starves anybody, however busy the host is."""
     cpu = sorted(os.sched_getaffinity(0))[-1]
-    with spinner(cpu, 60.0):
+    with spinner(cpu, 60.0) as other:
+        other.begin()
         duel = try_duel(hierarchy, hierarchy.root, cpu, cpu)
     assert not duel.starves
 
 
 def test_what_is_tried_ends_by_itself_should_it_starve_us() -> None:
-    with spinner(sorted(os.sched_getaffinity(0))[0], 0.05) as pid:
-        wait_for(lambda: procfs.read_stat(pid, pid).state == "Z")
+    with spinner(sorted(os.sched_getaffinity(0))[0], 0.05) as child:
+        child.begin()
+        wait_for(lambda: procfs.read_stat(child.pid, child.pid).state == "Z")
 
 
 def test_who_tries_is_what_it_was_afterwards() -> None:

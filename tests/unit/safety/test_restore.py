@@ -93,6 +93,22 @@ def test_a_thread_that_ended_is_counted_and_no_error(kernel: SmallKernel) -> Non
     assert done == Restored(0, (), 2, ())
 
 
+def test_a_thread_that_ends_while_its_mask_is_put_back_is_no_failure(
+    kernel: SmallKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it has ended its cpuset reads as another one."""
+    kernel.set(mask_of(1), (1,))
+
+    def end(ref: KnobRef, value: NativeValue) -> NativeValue:
+        if value == ():
+            kernel.end(ref.vcpu)
+            return (0,)
+        return value
+
+    monkeypatch.setattr(kernel, "in_force", end)
+    assert put_back([Outstanding(mask_of(1), (), ((1,),))], (), (), kernel) == Restored(0, (), 1, ())
+
+
 def test_a_groups_weight_comes_back_although_the_thread_in_it_has_ended(kernel: SmallKernel) -> None:
     kernel.set(weight_of(1), 1126)
     kernel.end(thread(1))
