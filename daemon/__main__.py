@@ -1,5 +1,5 @@
 """`python -m dasec` is the command `dasec`."""
 
-from .entry import main
+from .commands.entry import main
 
 main()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from .flow import Flow
-from .printable import printable
+from .linux.printable import printable
 
 LOGGER = logging.getLogger("dasec")
 

@@ -16,7 +16,7 @@ from .model import Change, Outcome, PolicyState, Result, Snapshot
 from .period import between
 from .plan import plan
 from .policy import Policy
-from .record import Entry, Stages, shown
+from .record.entries import Entry, Stages, shown
 
 
 class Pace(Protocol):

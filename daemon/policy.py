@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from .baselines import (
+from .critical import Critical, CriticalParameters
+from .entitlement import Standing, standings
+from .guard import Guarded, GuardParameters
+from .model import Core, Decision, Knobs, Level, Period, PolicyState, Reason, VcpuId
+from .rcr import RcrParameters, Resolution, resolve
+from .rivals import (
     Bvt,
     BvtParameters,
     Oracle,
@@ -21,11 +26,6 @@ from .baselines import (
     StaticPinning,
     Untouched,
 )
-from .critical import Critical, CriticalParameters
-from .entitlement import Standing, standings
-from .guard import Guarded, GuardParameters
-from .model import Core, Decision, Knobs, Level, Period, PolicyState, Reason, VcpuId
-from .rcr import RcrParameters, Resolution, resolve
 from .rla import Adjustment, RlaParameters, adjust
 from .tsa import TsaParameters, reweigh
 

@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Iterable
 
-from .. import cpulist
+from . import cpulist
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from .. import cpulist
-from . import procfs
+from . import cpulist, procfs
 from .errors import HierarchyMissing, ThreadGone, unknown_format
 
 V1_WEIGHT, V2_WEIGHT = "cpu.shares", "cpu.weight"

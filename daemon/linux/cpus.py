@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from .. import cpulist
-from . import procfs
+from . import cpulist, procfs
 from .errors import ThreadGone
 
 SYSFS = "/sys"

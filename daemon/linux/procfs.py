@@ -10,7 +10,7 @@ import errno
 import os
 from typing import NamedTuple
 
-from .. import cpulist
+from . import cpulist
 from .errors import ThreadGone, unknown_format
 
 PROC = "/proc"

@@ -10,15 +10,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..exits import ExitStatus, Refusal
+from ..config.metrics import Outlets
+from ..errors import ExitStatus, Refusal
 from ..hosts.host import Shortfall
 from ..log import Announcer
 from ..model import PolicyState
-from ..record import Entry
-from ..remarks import standings_in
-from ..statuswriter import Subject
+from ..record.entries import Entry
+from ..service.policy_alerts import standings_in
+from ..service.status_file import Subject
 from .families import About, Now, render
-from .section import Outlets
 from .tally import Tally
 from .textfile import Textfile
 

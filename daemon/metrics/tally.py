@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 
 from ..model import IDLE, Knob, Knobs, Outcome, Usage, Vcpu, VcpuId, Workload
-from ..record import Entry, Layout, Stages, in_order
+from ..record.entries import Entry, Layout, Stages, in_order
 from .exposition import WAIT_BOUNDS_NS, Buckets, labels
 
 STAGES = tuple(name.removesuffix("_ns") for name in Stages._fields)

@@ -11,7 +11,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from .. import wholefile
+from ..linux import whole_file
 
 NOTE = "textfile"
 """In the daemon's directory: the path of the file."""
@@ -26,13 +26,13 @@ class Textfile:
     def put(self, text: bytes) -> None:
         """Raises OSError."""
         if self._directory is not None and not (self._directory / NOTE).exists():
-            wholefile.replace(self._directory / NOTE, bytes(self.path))
-        wholefile.replace(self.path, text)
+            whole_file.replace(self._directory / NOTE, bytes(self.path))
+        whole_file.replace(self.path, text)
 
     def remove(self) -> None:
         """At the daemon's end."""
         with contextlib.suppress(OSError):
-            wholefile.remove(self.path)
+            whole_file.remove(self.path)
         if self._directory is not None:
             sweep(self._directory)
 
@@ -41,6 +41,6 @@ def sweep(directory: Path) -> None:
     """Remove the file that an ended daemon of this directory left, and the note of it."""
     note = directory / NOTE
     with contextlib.suppress(OSError, ValueError):
-        wholefile.remove(Path(os.fsdecode(note.read_bytes())))
+        whole_file.remove(Path(os.fsdecode(note.read_bytes())))
     with contextlib.suppress(OSError):
-        wholefile.remove(note)
+        whole_file.remove(note)

@@ -14,10 +14,10 @@ from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..linux.knob import NativeKnob
 from ..model import VcpuId
-from .codec import Bequest
+from .journal.codec import Bequest
+from .journal.ledger import is_directory_of
 from .kernel import Kernel
 from .knobs import Fate
-from .ledger import is_directory_of
 
 PROBE_GROUP = "dasec-probe-"
 """And the process that probes (hosts/probe.py). No journal knows of it: a probe must work without one."""

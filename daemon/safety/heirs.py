@@ -8,8 +8,8 @@ from ..linux import knob, procfs
 from ..linux.errors import ThreadGone
 from ..linux.knob import KnobRef, NativeKnob, NativeValue
 from ..model import VcpuId
-from .codec import Bequest
-from .ledger import ANY_PROCESS, Ledger
+from .journal.codec import Bequest
+from .journal.ledger import ANY_PROCESS, Ledger
 
 _GENERATIONS = 4
 """How many parents are asked: a shell, its subshell, a supervisor and its worker."""

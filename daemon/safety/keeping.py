@@ -15,8 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from ..printable import printable
-from .directory import MOMENTARY, JournalBusy
+from ..linux.printable import printable
+from .journal.directory import MOMENTARY, JournalBusy
 from .restore import recover
 
 NAME = "dasec-keeper"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..linux.errors import NotFair, ThreadGone
 from ..linux.knob import KnobRef, NativeKnob, NativeValue, may_be_cut
+from .journal.ledger import Outstanding
 from .kernel import Kernel
-from .ledger import Outstanding
 
 OF_A_GROUP = frozenset({NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2, NativeKnob.CONTROLLERS})
 """These outlive the thread for whose sake they were changed."""

@@ -15,10 +15,10 @@ from ..linux.errors import ThreadGone
 from ..linux.knob import KnobRef, NativeKnob, NativeValue
 from ..model import VcpuId
 from .births import Births
-from .codec import Bequest
+from .journal.codec import Bequest
+from .journal.ledger import ANY_PROCESS, Outstanding
 from .kernel import Kernel
 from .knobs import Fate, Verdict, describe, is_in_force, judge
-from .ledger import ANY_PROCESS, Outstanding
 
 _CLEAN_SWEEPS = 2
 """One reads the tasks one after the other: somebody may have a child behind its back, and end before it."""

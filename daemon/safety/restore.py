@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from ..hosts.host import Restored
 from ..linux.knob import KnobRef, NativeKnob
-from .codec import Bequest
-from .directory import JournalBusy, Notice
 from .groups import GroupVerdict, Kinship, remove_groups, sweep_probes
-from .journal import DIRECTORY, Journal, peek
+from .journal.codec import Bequest
+from .journal.directory import JournalBusy, Notice
+from .journal.journal import DIRECTORY, Journal, peek
+from .journal.ledger import Outstanding
 from .kernel import Kernel, LinuxKernel
 from .knobs import OPEN, Fate, Verdict, judge
-from .ledger import Outstanding
 from .newcomers import disinherit
 from .takeover import overtaken
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .journal.ledger import Outstanding
 from .kernel import Kernel
 from .knobs import Fate, Verdict, judge
-from .ledger import Outstanding
 
 
 def overtaken(verdicts: Sequence[Verdict], knobs: Sequence[Outstanding], kernel: Kernel) -> Iterator[Verdict]:

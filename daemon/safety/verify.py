@@ -11,12 +11,12 @@ from pathlib import Path
 from ..linux import cgroupfs
 from ..linux.errors import HierarchyMissing, NotFair, ThreadGone
 from ..linux.knob import NativeKnob
-from .directory import Directory, Notice
 from .groups import abandoned_probes
-from .journal import DIRECTORY, peek
+from .journal.directory import Directory, Notice
+from .journal.journal import DIRECTORY, peek
+from .journal.ledger import Ledger
 from .kernel import Kernel, LinuxKernel
 from .knobs import Fate, as_before, describe, is_in_force, shown
-from .ledger import Ledger
 
 Finding = Notice
 """What is not as it should be, where, and how to mend it."""

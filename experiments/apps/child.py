@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.demo.process import last_line
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.process import last_line
 
 from .driver import Place, Role
 

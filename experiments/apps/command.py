@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from dasec.demo.errors import Interrupted
-from dasec.demo.layout import Group
-from dasec.demo.needs import find_tree
-from dasec.demo.signals import interruptible
-from dasec.demo.tree import Tree
-from dasec.demo.workspace import prepared
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.errors import Interrupted
+from dasec.lab.demo.layout import Group
+from dasec.lab.demo.needs import find_tree
+from dasec.lab.demo.signals import interruptible
+from dasec.lab.demo.tree import Tree
+from dasec.lab.demo.workspace import prepared
 
 from .catalogue import DRIVERS
 from .driver import CONTAINER, GUEST, HERE, Place

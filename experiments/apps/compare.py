@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dasec.demo.statistics import (
-    Estimate,
-    Verdict,
-    estimate,
-    paired_ratios,
-    verdict,
-)
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.statistics import Estimate, Verdict, estimate, paired_ratios, verdict
 
 from ..suite.analysis import JUDGED, PACE
 from ..suite.effects import effect

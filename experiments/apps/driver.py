@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from dasec.load import Latencies
+from dasec.lab.load_tool import Latencies
 
 HERE, CGROUP, CONTAINER, GUEST = "here", "cgroup", "container", "guest"
 """Names of places."""

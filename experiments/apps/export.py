@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dasec.load import PERCENTILES
+from dasec.lab.load_tool import PERCENTILES
 
 from .results import Results, Row
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 
 from .child import Child
 from .driver import Kind, Order, Place

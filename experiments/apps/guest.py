@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 from tests.vm.built import HostCannotError, check_guest_image, guest_image
 
 QEMU = "qemu-system-x86_64"

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dasec.baselines.names import matches
-from dasec.demo.controller import Managed
-from dasec.demo.layout import (
+from dasec.lab.demo.controller import Managed
+from dasec.lab.demo.layout import (
     CLIENT,
     Group,
     Layout,
@@ -20,9 +19,10 @@ from dasec.demo.layout import (
     share_of,
     vcpu_group,
 )
-from dasec.demo.process import named_threads
-from dasec.demo.scenario import Memcached, Scenario
-from dasec.demo.tree import Tree
+from dasec.lab.demo.process import named_threads
+from dasec.lab.demo.scenario import Memcached, Scenario
+from dasec.lab.demo.tree import Tree
+from dasec.rivals.names import matches
 
 from .cells import Cell, Instance
 from .driver import CONTAINER, GUEST, Place

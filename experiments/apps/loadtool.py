@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dasec.demo.process import last_line, read_json
-from dasec.demo.tenant import DRAIN_S
-from dasec.exits import Refusal
-from dasec.load import figure, find_tool, latencies, read_sojourns
+from dasec.errors import Refusal
+from dasec.lab.demo.process import last_line, read_json
+from dasec.lab.demo.tenant import DRAIN_S
+from dasec.lab.load_tool import figure, find_tool, latencies, read_sojourns
 
 from .child import Child, failure
 from .driver import Order, Outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dasec.load import figure
+from dasec.lab.load_tool import figure
 
 from .child import Child
 from .driver import Kind, Order, Outcome, Place

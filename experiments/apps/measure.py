@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dasec import load
-from dasec.demo.arms import CONTROL, NONE, settings_of
-from dasec.demo.blame import BlameWatch
-from dasec.demo.controller import Controller, Report, configuration, running
-from dasec.demo.errors import StartMissed, failure
-from dasec.demo.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
-from dasec.demo.layout import CLIENT, DAEMON
-from dasec.demo.process import sleep_until, wait_until
-from dasec.demo.results import RunResult, TenantResult
-from dasec.demo.run import EARLY_S, LEAST_CPU_S
-from dasec.demo.tenant import START_OPTION
-from dasec.demo.tree import Tree
-from dasec.exits import Refusal
+from dasec.errors import Refusal
+from dasec.lab import load_tool
+from dasec.lab.demo.arms import CONTROL, NONE, settings_of
+from dasec.lab.demo.blame import BlameWatch
+from dasec.lab.demo.controller import Controller, Report, configuration, running
+from dasec.lab.demo.errors import StartMissed, failure
+from dasec.lab.demo.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
+from dasec.lab.demo.layout import CLIENT, DAEMON
+from dasec.lab.demo.process import sleep_until, wait_until
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.demo.run import EARLY_S, LEAST_CPU_S
+from dasec.lab.demo.tenant import START_OPTION
+from dasec.lab.demo.tree import Tree
 from dasec.linux.cgroupfs import Hierarchy
 
 from ..suite.oracle import ORACLE, oracle_settings
@@ -261,7 +261,7 @@ def clients_used_s(seen_s: float, outcomes: Sequence[Outcome]) -> float:
 def _tenant(name: str, outcome: Outcome, cores: float, blame_s: float | None) -> TenantResult:
     return TenantResult(
         name=name,
-        latencies=outcome.latencies or load.latencies(()),
+        latencies=outcome.latencies or load_tool.latencies(()),
         throughput_per_s=outcome.per_s,
         unfinished=outcome.unfinished,
         errors=outcome.errors,

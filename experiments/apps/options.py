@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 
 from .driver import Order
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dasec.demo.plot import COLOURS, DASHES, NINES, NS_PER_MS, PERCENTILES, RATIOS, label_of
-from dasec.load import merged, percentile_curve
+from dasec.lab.demo.plot import COLOURS, DASHES, NINES, NS_PER_MS, PERCENTILES, RATIOS, label_of
+from dasec.lab.load_tool import merged, percentile_curve
 
 from ..suite.analysis import JUDGED, PACE
 from ..suite.occasions import Occasions

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from dasec.demo.results import RunResult
-from dasec.demo.statistics import Estimate, estimate, geometric_mean
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.results import RunResult
+from dasec.lab.demo.statistics import Estimate, estimate, geometric_mean
 
 from ..suite.analysis import LATENCIES, PACE, Summary, summarise
 from ..suite.store import Asked, Done, Store

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from dasec.demo import facts, needs
-from dasec.demo.run import calibrate
-from dasec.exits import ExitStatus, Refusal
-from dasec.load import find_tool
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import facts, needs
+from dasec.lab.demo.run import calibrate
+from dasec.lab.load_tool import find_tool
 
 from ..suite.clock import minutes
 from ..suite.ground import leaving_as_before

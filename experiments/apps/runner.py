@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.demo import needs
-from dasec.demo.results import RunResult
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import needs
+from dasec.lab.demo.results import RunResult
 from dasec.linux.cgroupfs import find_hierarchy
 
 from ..suite.blocks import Block, blocks_of

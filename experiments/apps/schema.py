@@ -11,14 +11,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import to_json
 
-from dasec.complaints import Complaint, complaints_of, nearest
-from dasec.config import ConfigError, check
-from dasec.demo.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
-from dasec.demo.controller import Managed, configuration
-from dasec.demo.layout import NEUTRAL
-from dasec.exits import ExitStatus, Refusal
+from dasec.config.complaints import Complaint, complaints_of, nearest
+from dasec.config.config import ConfigError, check
+from dasec.config.section import Section
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
+from dasec.lab.demo.controller import Managed, configuration
+from dasec.lab.demo.layout import NEUTRAL
 from dasec.policy import POLICIES
-from dasec.section import Section
 
 from .driver import Driver, Kind, Order
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dasec.exits import Refusal
+from dasec.errors import Refusal
 
 from .driver import GUEST, NO_OPTIONS, Driver, Order, Outcome, Place
 from .guest import why_not_inside

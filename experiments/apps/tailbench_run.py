@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.demo.process import last_line
-from dasec.load import latencies
+from dasec.lab.demo.process import last_line
+from dasec.lab.load_tool import latencies
 
 from .child import Child, failure
 from .driver import Order, Outcome

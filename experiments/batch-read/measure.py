@@ -21,11 +21,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from dasec.bench.burners import burden, burning
+from dasec.bpf.thread_counters import Row, ThreadCounters
 from dasec.hosts.mainline.sample import Sampler
 from dasec.hosts.mainline.thread import ManagedThread
+from dasec.lab.overhead.burners import burden, burning
 from dasec.linux import procfs
-from dasec.linux.threadcounters import Row, ThreadCounters
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
 
 PERIOD_S = 0.080

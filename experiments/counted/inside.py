@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from dasec.demo.arms import CONTROL, NONE, settings_of
-from dasec.demo.results import RunResult
-from dasec.demo.run import Plan, Tools, record_name
-from dasec.demo.tree import Tree
-from dasec.demo.workspace import prepared
-from dasec.exits import Refusal
+from dasec.errors import Refusal
+from dasec.lab.demo.arms import CONTROL, NONE, settings_of
+from dasec.lab.demo.results import RunResult
+from dasec.lab.demo.run import Plan, Tools, record_name
+from dasec.lab.demo.tree import Tree
+from dasec.lab.demo.workspace import prepared
+from dasec.lab.load_tool import find_tool
 from dasec.linux.cgroupfs import find_hierarchy
-from dasec.load import find_tool
 
 from ..suite.word import word_of
 from .cpus import Cpus

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import click
 
-from dasec.demo.layout import Layout
-from dasec.demo.scenario import Timing
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.scenario import Timing
 
 from ..suite.options import giving
 from ..suite.store import Store

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dasec.demo.layout import Layout
-from dasec.demo.scenario import Scenario, Service
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.scenario import Scenario, Service
 
 ENDLESS_PER_S = 10_000
 """Bursts so often have no end."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from dasec.demo import facts, needs
-from dasec.demo.errors import Interrupted
-from dasec.demo.results import RunResult
-from dasec.demo.run import Bench, measure_one
-from dasec.demo.signals import interruptible
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import facts, needs
+from dasec.lab.demo.errors import Interrupted
+from dasec.lab.demo.results import RunResult
+from dasec.lab.demo.run import Bench, measure_one
+from dasec.lab.demo.signals import interruptible
 
 from ..loads.runner import site
 from ..suite.blocks import Block, blocks_of

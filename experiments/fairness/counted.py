@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from dasec.linux.bpf import LIBRARY
+from dasec.bpf.libbpf import LIBRARY
 
 from ..counted.image import Inside
 from ..counted.machine import Task

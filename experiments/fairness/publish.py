@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 
 from ..suite.store import Asked, Store
 from .analysis import summarise

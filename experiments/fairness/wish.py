@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from dasec.demo.arms import CONTROL, NONE, settings_of
-from dasec.demo.layout import Layout
-from dasec.demo.run import Plan
-from dasec.demo.scenario import Timing
+from dasec.lab.demo.arms import CONTROL, NONE, settings_of
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.run import Plan
+from dasec.lab.demo.scenario import Timing
 
 from ..suite.blocks import Block
 from ..suite.word import Worded

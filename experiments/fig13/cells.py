@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from dasec.demo.arms import CONTROL, NONE, schedule
-from dasec.demo.layout import Layout
-from dasec.demo.run import Plan
-from dasec.demo.scenario import FanOut, Scenario, Timing
+from dasec.lab.demo.arms import CONTROL, NONE, schedule
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.run import Plan
+from dasec.lab.demo.scenario import FanOut, Scenario, Timing
 
 from ..counted.cpus import Cpus
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.comparison import JUDGED, Comparison, compare, verdict_on
-from dasec.demo.plot import COLOURS, DASHES
-from dasec.demo.results import ALL, Measured, RunResult, TenantResult
-from dasec.load import Latencies
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.comparison import JUDGED, Comparison, compare, verdict_on
+from dasec.lab.demo.plot import COLOURS, DASHES
+from dasec.lab.demo.results import ALL, Measured, RunResult, TenantResult
+from dasec.lab.load_tool import Latencies
 
 from .cells import ARMS, CORES, POLICIES, scenario_for
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from dasec.giveway import giving_way
+from dasec.service.give_way import giving_way
 
 CORE = 0
 ALONE, PLAIN, GIVES_WAY = ARMS = ("alone", "beside it", "beside it, giving way")

@@ -13,12 +13,12 @@ from pathlib import Path
 import click
 from scipy import stats
 
-from dasec.demo import facts, needs
-from dasec.demo.arms import CONTROL, NONE, arms_for, schedule
-from dasec.demo.errors import Interrupted
-from dasec.demo.signals import interruptible
-from dasec.demo.statistics import CONFIDENCE, Estimate, paired_ratios, verdict
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import facts, needs
+from dasec.lab.demo.arms import CONTROL, NONE, arms_for, schedule
+from dasec.lab.demo.errors import Interrupted
+from dasec.lab.demo.signals import interruptible
+from dasec.lab.demo.statistics import CONFIDENCE, Estimate, paired_ratios, verdict
 from dasec.policy import POLICIES
 from tests.host.libvirtd import missing_tools
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from dasec.demo.arms import CONTROL, NONE, settings_of
-from dasec.exits import ExitStatus, Refusal
-from dasec.status import FILE_NAME, Status
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.arms import CONTROL, NONE, settings_of
+from dasec.service.status import FILE_NAME, Status
 from tests.host.domains import pid_of
 from tests.host.libvirtd import Libvirtd
 from tests.waiting import wait_for

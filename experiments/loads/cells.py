@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from dasec.demo.arms import GUARDED, settings_of
-from dasec.demo.layout import Layout
-from dasec.demo.run import Plan
-from dasec.demo.scenario import Scenario, Timing
+from dasec.lab.demo.arms import GUARDED, settings_of
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.run import Plan
+from dasec.lab.demo.scenario import Scenario, Timing
 
 from ..suite.blocks import Block
 from ..suite.oracle import ORACLE, oracle_settings

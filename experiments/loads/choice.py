@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import click
 
-from dasec.config import ConfigError, check
-from dasec.demo.arms import CONTROL, GUARDED, arms_for
-from dasec.demo.controller import Managed, configuration
-from dasec.demo.layout import NEUTRAL, Layout
-from dasec.exits import ExitStatus, Refusal
+from dasec.config.config import ConfigError, check
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.arms import CONTROL, GUARDED, arms_for
+from dasec.lab.demo.controller import Managed, configuration
+from dasec.lab.demo.layout import NEUTRAL, Layout
 from dasec.policy import POLICIES
 
 from ..suite.options import giving

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from dasec.demo import facts, needs
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import facts, needs
 
 from ..suite.blocks import blocks_of
 from ..suite.clock import minutes

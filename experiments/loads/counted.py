@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from dasec.exits import ExitStatus, Refusal
-from dasec.linux.bpf import LIBRARY
+from dasec.bpf.libbpf import LIBRARY
+from dasec.errors import ExitStatus, Refusal
 
 from ..counted.image import Inside
 from ..counted.machine import Task

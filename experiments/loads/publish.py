@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from dasec.demo.arms import CONTROL, NONE
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.arms import CONTROL, NONE
 
 from ..suite.analysis import summarise
 from ..suite.store import Asked, Store, WishT

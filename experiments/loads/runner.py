@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.demo.blame import BlameWatch
-from dasec.demo.needs import find_tools, find_tree
-from dasec.demo.results import RunResult
-from dasec.demo.run import Bench, Plan, Tools, calibrate, measure_one
-from dasec.demo.tree import Tree
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.blame import BlameWatch
+from dasec.lab.demo.needs import find_tools, find_tree
+from dasec.lab.demo.results import RunResult
+from dasec.lab.demo.run import Bench, Plan, Tools, calibrate, measure_one
+from dasec.lab.demo.tree import Tree
 
 from ..suite.blocks import Block, Named
 from ..suite.clock import Clock, minutes

@@ -20,11 +20,12 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from dasec.explain import explain
-from dasec.hosts.fake import EXACT
+from dasec.commands.explain import explain
+from dasec.commands.top import Recent, picture
+from dasec.config.metrics import Outlets
+from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
-from dasec.metrics.section import Outlets
 from dasec.model import (
     Change,
     Core,
@@ -43,11 +44,10 @@ from dasec.model import (
     VcpuId,
     Workload,
 )
-from dasec.record import Entry, Stages
-from dasec.recordfile import RecordFile
-from dasec.recordtail import RecordTail
-from dasec.statuswriter import Subject
-from dasec.top import Recent, picture
+from dasec.record.entries import Entry, Stages
+from dasec.record.file import RecordFile
+from dasec.record.tail import RecordTail
+from dasec.service.status_file import Subject
 
 STATE = PolicyState()
 PER_WORKLOAD = 8

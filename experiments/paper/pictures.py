@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dasec.demo.plot import COLOURS, RATIOS
-from dasec.demo.statistics import estimate
+from dasec.lab.demo.plot import COLOURS, RATIOS
+from dasec.lab.demo.statistics import estimate
 
 from ..suite.analysis import PACE
 from . import pooled

@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 
 import numpy
 
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.results import RunResult, TenantResult
-from dasec.demo.statistics import (
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.demo.statistics import (
     CONFIDENCE,
     RESAMPLES,
     Estimate,

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 
 
 def enter(command: click.Command, name: str) -> None:

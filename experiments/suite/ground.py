@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from dasec.demo import workspace
-from dasec.demo.blame import BlameWatch
-from dasec.demo.errors import Interrupted
-from dasec.demo.sentinel import watching
-from dasec.demo.signals import interruptible
-from dasec.demo.tree import Tree
-from dasec.demo.untouched import changes, look
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import workspace
+from dasec.lab.demo.blame import BlameWatch
+from dasec.lab.demo.errors import Interrupted
+from dasec.lab.demo.sentinel import watching
+from dasec.lab.demo.signals import interruptible
+from dasec.lab.demo.tree import Tree
+from dasec.lab.demo.untouched import changes, look
 
 Say = Callable[[str], None]
 

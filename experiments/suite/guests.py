@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from pydantic import TypeAdapter
 
-from dasec.demo.results import RunResult
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.results import RunResult
 from tests.vm.built import HostCannotError
 from tests.vm.guest import debian_kernel, missing_tools
 from tests.vm.qemu import QemuMissingError, major_version

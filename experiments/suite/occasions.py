@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, cast
 
-from dasec.baselines.names import matches
+from dasec.rivals.names import matches
 
 READY, RUNNING = "ready", "running"
 NAME = 3

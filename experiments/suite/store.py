@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from dasec.demo.results import RunResult
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.results import RunResult
 
 from .blocks import Block, Named
 

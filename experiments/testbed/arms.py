@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dasec.demo.arms import WATCHED
+from dasec.lab.demo.arms import WATCHED
 from dasec.policy import POLICIES
 
 from ..loads.variants import variant_of

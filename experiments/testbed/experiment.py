@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from dasec.demo.arms import arms_for
-from dasec.demo.layout import Layout
-from dasec.demo.run import Plan
-from dasec.demo.scenario import Scenario
+from dasec.lab.demo.arms import arms_for
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.run import Plan
+from dasec.lab.demo.scenario import Scenario
 
 from ..counted.cpus import Cpus
 from ..loads.cells import Cell, Cells, Wish, plan_of

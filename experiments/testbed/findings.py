@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.results import RunResult
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.results import RunResult
 
 from ..suite.store import Done
 

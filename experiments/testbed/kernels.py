@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 from tests.vm.built import HostCannotError, patched_image
 from tests.vm.guest import debian_kernel
 from tests.vm.qemu import QemuMissingError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 
 from ..loads.publish import publish_cells
 from ..loads.runner import check_arrivals

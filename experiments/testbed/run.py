@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from dasec.complaints import follows, path_of, reason_of
-from dasec.exits import ExitStatus, Refusal
-from dasec.linux.bpf import LIBRARY
+from dasec.bpf.libbpf import LIBRARY
+from dasec.config.complaints import follows, path_of, reason_of
+from dasec.errors import ExitStatus, Refusal
 
 from ..counted.image import Inside
 from ..counted.machine import Machine, Task, make_machine

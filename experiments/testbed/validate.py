@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 from tests.vm.boot import EXIT_MARK, pack_initramfs
 from tests.vm.qemu import counting_qemu
 

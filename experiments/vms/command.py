@@ -11,13 +11,13 @@ from pathlib import Path
 
 import click
 
-from dasec.demo import facts, needs
-from dasec.demo.arms import arms_for
-from dasec.demo.errors import Interrupted
-from dasec.demo.scenario import Memcached, Scenario
-from dasec.demo.signals import interruptible
-from dasec.demo.untouched import changes, look
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import facts, needs
+from dasec.lab.demo.arms import arms_for
+from dasec.lab.demo.errors import Interrupted
+from dasec.lab.demo.scenario import Memcached, Scenario
+from dasec.lab.demo.signals import interruptible
+from dasec.lab.demo.untouched import changes, look
 from dasec.policy import POLICIES
 from tests.host.guests import VCPUS
 from tests.host.libvirtd import missing_tools

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from dasec.load import figure
+from dasec.lab.load_tool import figure
 from tests.host.domains import pid_of
 from tests.host.guests import VCPUS, Guest, guest
 from tests.host.libvirtd import Libvirtd

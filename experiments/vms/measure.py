@@ -13,14 +13,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dasec.demo.arms import CONTROL, NONE, settings_of
-from dasec.demo.controller import Controller, Report
-from dasec.demo.facts import cpu_ticks, cpu_time_s
-from dasec.demo.process import wait_until
-from dasec.demo.results import RunResult, TenantResult
-from dasec.demo.scenario import Timing, seed_of
-from dasec.exits import ExitStatus, Refusal
-from dasec.load import PERCENTILES, Latencies, figure, find_tool
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.arms import CONTROL, NONE, settings_of
+from dasec.lab.demo.controller import Controller, Report
+from dasec.lab.demo.facts import cpu_ticks, cpu_time_s
+from dasec.lab.demo.process import wait_until
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.demo.scenario import Timing, seed_of
+from dasec.lab.load_tool import PERCENTILES, Latencies, figure, find_tool
 from tests.host.guests import PREFIX, Guest
 
 from .fleet import MEMCACHED, Fleet, ask

@@ -19,7 +19,7 @@ from operator import sub
 from pathlib import Path
 from typing import IO
 
-from dasec.edges.monitor import BpfEdges
+from dasec.bpf.wake_edges import BpfEdges
 from dasec.linux import procfs
 from dasec.model import Level, VcpuId
 

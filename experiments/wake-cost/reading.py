@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from dasec.edges.monitor import BpfEdges
+from dasec.bpf.wake_edges import BpfEdges
 from dasec.linux import procfs
 from dasec.model import Level, VcpuId
 

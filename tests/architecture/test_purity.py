@@ -11,7 +11,7 @@ from .source import Source, all_sources, imports, parse
 
 PURE = (
     *("model", "period", "entitlement", "policy", "plan", "budget", "gap"),
-    *("tsa", "rla", "rcr", "critical", "guard", "baselines"),
+    *("tsa", "rla", "rcr", "critical", "guard", "rivals"),
 )
 PURE_STDLIB = {
     "__future__",

@@ -21,11 +21,11 @@ from .source import Source, all_sources
 # or never run inside a control period.
 READS_TO_AN_END = (
     *("linux/affinity.py", "linux/cgroupfs.py", "linux/procfs.py", "linux/watch.py"),
-    "workloads/static.py",
+    "workloads/processes.py",
 )
 OUTSIDE_THE_PERIOD = (
-    *("bench/", "demo/", "load.py", "hosts/reweight.py", "safety/keeper.py"),
-    *("metrics/endpoint.py", "top.py"),
+    *("lab/", "hosts/probe/reweight.py", "safety/keeper.py"),
+    *("metrics/endpoint.py", "commands/top.py"),
 )
 MAY_LOOP = ("loop.py", *READS_TO_AN_END, *OUTSIDE_THE_PERIOD)
 FILE_CAP = 400
@@ -37,7 +37,7 @@ HEAVY = {
     *("http", "numpy", "pydantic", "pydantic_core", "rich", "scipy"),
 }
 KEEPER_NEEDS = {
-    *("dasec.safety", "dasec.linux", "dasec.model", "dasec.cpulist", "dasec.printable"),
+    *("dasec.safety", "dasec.linux", "dasec.model"),
     *("dasec.hosts", "dasec.hosts.host"),
 }
 KEEPER_PACKAGES = ("dasec.safety.", "dasec.linux.")
@@ -99,7 +99,7 @@ def test_the_keeper_imports_only_what_it_needs_to_restore() -> None:
     } == set()
 
 
-@pytest.mark.parametrize("module", ["dasec.cli", "dasec.loop"])
+@pytest.mark.parametrize("module", ["dasec.commands.cli", "dasec.loop"])
 def test_the_daemon_starts_without_the_libraries_that_it_does_not_use(module: str) -> None:
     assert top_level(loaded_by(module)) & (HEAVY - {"click", "pydantic", "pydantic_core"}) == set()
 

@@ -58,6 +58,6 @@ def weight_pairs(ids: list[VcpuId], period: Period, chance: random.Random) -> It
 
 if __name__ == "__main__":
     policy.POLICIES = MappingProxyType({**policy.POLICIES, "shuffle": lambda parameters: Shuffle()})
-    from dasec.cli import main
+    from dasec.commands.cli import main
 
     main()

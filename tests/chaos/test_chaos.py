@@ -26,7 +26,7 @@ import pytest
 from dasec.linux import procfs
 from dasec.linux.errors import ThreadGone
 from dasec.safety.heirs import parent
-from dasec.safety.journal import DIRECTORY, peek
+from dasec.safety.journal.journal import DIRECTORY, peek
 from tests.stopwatch import Stopwatch
 from tests.waiting import PATIENCE_S
 

@@ -10,15 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from dasec.hosts.fake import FakeHost
+from dasec.hosts.fake.fake import FakeHost
 from dasec.hosts.host import Capabilities, Host, RosterEntry
 from dasec.hosts.mainline import Mainline, OnForeignWrite, units
 from dasec.hosts.patched import PatchedCfs
-from dasec.hosts.probe import probe
+from dasec.hosts.probe.probe import probe
 from dasec.linux import affinity, cgroupfs, dasecfile, knob, procfs, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Core, Knob, Knobs, KnobValue, VcpuId
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from tests.waiting import wait_for
 
 NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")

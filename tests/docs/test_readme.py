@@ -12,8 +12,8 @@ from types import ModuleType
 
 import pytest
 
-from dasec.config import check
-from dasec.exits import ExitStatus
+from dasec.config.config import check
+from dasec.errors import ExitStatus
 from dasec.model import Decision, Period, Topology
 
 from .markdown import anchors, blocks, commands, links, table_under
@@ -101,8 +101,8 @@ def test_the_configuration_in_the_readme_is_valid() -> None:
 def test_the_policy_of_the_walk_through_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     contributing = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
     text = next(block.text for block in blocks(contributing) if block.language == "python")
-    module = ModuleType("dasec.baselines.idle")
-    module.__package__ = "dasec.baselines"
+    module = ModuleType("dasec.rivals.idle")
+    module.__package__ = "dasec.rivals"
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(text, "CONTRIBUTING.md", "exec"), module.__dict__)
     policy = module.Idle()

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dasec.exits import ExitStatus
-from dasec.load import find_tool
+from dasec.errors import ExitStatus
+from dasec.lab.load_tool import find_tool
 from tests.waiting import PATIENCE_S, wait_for
 
 

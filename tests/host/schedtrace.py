@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from dasec.linux import bpf
+from dasec.bpf import libbpf
 
 RECORDS = 1 << 20
 _RECORD = struct.Struct("<QHHiiI")
@@ -36,7 +36,7 @@ class Recorder:
 
     def __init__(self) -> None:
         folder = Path(__file__).parent / "bpf"
-        self._object = bpf.load("sched_trace", sizes={"records": RECORDS}, folder=folder)
+        self._object = libbpf.load("sched_trace", sizes={"records": RECORDS}, folder=folder)
         for name in _INTERRUPTS:
             self._object.attach(f"{name}_leave")
             self._object.attach(f"{name}_enter")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from dasec.bpf.libbpf import BpfUnavailable
+from dasec.bpf.thread_counters import ThreadCounters
 from dasec.hosts.mainline.sample import SLEEPERS_READ_BACK
-from dasec.linux.bpf import BpfUnavailable
 from dasec.linux.knob import KnobRef, NativeKnob, write
-from dasec.linux.threadcounters import ThreadCounters
 from dasec.model import Change, Core, Knob
 from tests.conftest import refuse
 from tests.contract.stage import MainlineStage, roster
@@ -82,7 +82,7 @@ def test_a_seat_that_is_given_on_counts_for_its_new_owner_only(stage: MainlineSt
 
 def test_in_a_pid_namespace_it_says_that_the_kernel_knows_other_numbers(stage: MainlineStage) -> None:
     program = (
-        "from dasec.hosts.mainline.batch import Seating; from dasec.linux.bpf import BpfUnavailable\n"
+        "from dasec.hosts.mainline.batch import Seating; from dasec.bpf.libbpf import BpfUnavailable\n"
         "try: Seating()\n"
         "except BpfUnavailable as reason: print(reason)"
     )

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from dasec.edges.monitor import BpfEdges
+from dasec.bpf.wake_edges import BpfEdges
+from dasec.lab.load_tool import find_tool
 from dasec.linux import procfs
-from dasec.load import find_tool
 from dasec.model import Level, VcpuId
 from tests.stopwatch import stolen_s
 

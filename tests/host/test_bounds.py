@@ -14,7 +14,7 @@ from dasec.flow import LINES
 from dasec.hosts.host import RosterEntry
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.mainline.arrivals import AT_A_LOOK, EARNED_A_SECOND, SPARE
-from dasec.safety.dryrun import NoJournal
+from dasec.safety.journal.dry_run import NoJournal
 from tests.contract.stage import NOTHING
 
 pytestmark = pytest.mark.host

@@ -13,7 +13,7 @@ from dasec.hosts.mainline.host import RETRY_PERIODS
 from dasec.linux import affinity, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import Change, Core, Knob, KnobValue, Outcome, VcpuId
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from dasec.safety.kernel import LinuxKernel
 from dasec.safety.restore import put_all_back, recover
 from dasec.safety.verify import verify

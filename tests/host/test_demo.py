@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.arms import CONTROL, NONE, arms_for
-from dasec.demo.layout import Layout
-from dasec.demo.needs import find_tools
-from dasec.demo.run import Plan, Progress, measure_all
-from dasec.demo.scenario import Timing, scenario_for
-from dasec.demo.tree import Tree
-from dasec.demo.workspace import DIRECTORY, lock_file, prepared
-from dasec.exits import Refusal
+from dasec.errors import Refusal
+from dasec.lab.demo.arms import CONTROL, NONE, arms_for
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.needs import find_tools
+from dasec.lab.demo.run import Plan, Progress, measure_all
+from dasec.lab.demo.scenario import Timing, scenario_for
+from dasec.lab.demo.tree import Tree
+from dasec.lab.demo.workspace import DIRECTORY, lock_file, prepared
+from dasec.lab.load_tool import merged
 from dasec.linux.cgroupfs import find_hierarchy
-from dasec.load import merged
 
 POLICIES = ("dasec", "static")
 REPETITIONS = 2
@@ -32,8 +32,8 @@ CLEAN_PATIENCE_S = 120.0
 
 
 AS_NOBODY = """\
-import os, dasec.demo.command, dasec.demo.needs
-from dasec.cli import main
+import os, dasec.lab.demo.command, dasec.lab.demo.needs
+from dasec.commands.cli import main
 os.setuid(65534)
 main(["demo"])
 """

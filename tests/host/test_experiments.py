@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.tree import Tree
-from dasec.demo.workspace import DIRECTORY, lock_file
-from dasec.exits import Refusal
+from dasec.errors import Refusal
+from dasec.lab.demo.tree import Tree
+from dasec.lab.demo.workspace import DIRECTORY, lock_file
 from dasec.linux.cgroupfs import find_hierarchy
 from experiments.apps.command import command as apps
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
+from dasec.errors import ExitStatus
 
 from ..unit.service.command import configuration, dasec
 from .test_run import busy, knobs

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
-from dasec.load import find_tool
+from dasec.errors import ExitStatus
+from dasec.lab.load_tool import find_tool
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from tests.vm.conftest import build_image
 from tests.vm.errands import GuestImage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
+from dasec.errors import ExitStatus
 from dasec.gap import LONGEST_NS
 from dasec.linux import cgroupfs, schedattr
 from tests.chaos.test_chaos import SHUFFLE

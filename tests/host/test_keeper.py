@@ -16,7 +16,7 @@ from dasec.linux import knob, procfs
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
-from dasec.safety.journal import peek
+from dasec.safety.journal.journal import peek
 from dasec.safety.keeper import Keeper
 from tests.stopwatch import Stopwatch
 from tests.waiting import PATIENCE_S, gone, wait_for
@@ -33,7 +33,7 @@ from pathlib import Path
 from dasec.linux import knob
 from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import VcpuId
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from dasec.safety.keeper import Keeper
 
 directory, pid, start_ticks = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

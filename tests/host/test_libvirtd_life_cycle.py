@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dasec.commands.vm import write
 from dasec.linux import affinity
 from dasec.model import Change, Knob, Outcome, Snapshot, VcpuId
-from dasec.vm import write
-from dasec.workloads.libvirt import LibvirtWorkloads, Rule
-from dasec.workloads.metadata import Consent, render
+from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
+from dasec.workloads.libvirt.metadata import Consent, render
 from tests.contract.stage import MainlineStage
 from tests.waiting import wait_for
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dasec.model import Change, Knob, Outcome, Snapshot
-from dasec.workloads.libvirt import LibvirtWorkloads, Rule
+from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from tests.contract.stage import MainlineStage
 from tests.waiting import wait_for
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dasec.commands.vm import write
 from dasec.hosts.mainline import OnForeignWrite
 from dasec.linux import affinity, cgroupfs, procfs
 from dasec.model import Change, Core, Knob, Knobs, KnobValue, Outcome, Workload
-from dasec.vm import write
-from dasec.workloads.libvirt import LibvirtWorkloads, Rule
-from dasec.workloads.metadata import NAMESPACE, Consent, render
+from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
+from dasec.workloads.libvirt.metadata import NAMESPACE, Consent, render
 from tests.contract.stage import MainlineStage
 
 from .domains import DOMAIN, MAX_VCPUS, Numbers, boot_disk, pid_of, vcpus_of

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dasec.exits import ExitStatus
+from dasec.errors import ExitStatus
 from tests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import dasec

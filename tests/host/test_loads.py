@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.tree import Tree
-from dasec.demo.workspace import DIRECTORY, lock_file
+from dasec.lab.demo.tree import Tree
+from dasec.lab.demo.workspace import DIRECTORY, lock_file
 from dasec.linux.cgroupfs import find_hierarchy
 
 SHORT = (

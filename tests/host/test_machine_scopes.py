@@ -11,7 +11,7 @@ from dasec.hosts.mainline import units
 from dasec.linux import cgroupfs
 from dasec.linux.knob import NativeKnob
 from dasec.model import Change, Knob, Outcome, Snapshot
-from dasec.workloads.libvirt import LibvirtWorkloads, Rule
+from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from tests.contract.stage import MainlineStage
 
 from .scopes import Scope, machine_scope

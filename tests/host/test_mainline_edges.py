@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dasec.edges.monitor import BpfEdges
+from dasec.bpf.wake_edges import BpfEdges
 from dasec.hosts.host import Capabilities, RosterEntry
 from dasec.hosts.mainline import Mainline
 from dasec.model import Level
 from dasec.period import between
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 
 from .planted import TARGET, Actor, planter
 

@@ -13,7 +13,7 @@ import pytest
 from dasec.hosts.mainline import Mainline
 from dasec.linux import affinity, procfs
 from dasec.model import Change, Core, Counters, Knob, Outcome, ThreadState, VcpuId
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from tests.contract.stage import not_niced, probed, roster
 from tests.load.tool import Running
 from tests.waiting import wait_for

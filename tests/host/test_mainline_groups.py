@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.dummy import sleeper
 from dasec.hosts.host import RosterEntry
 from dasec.hosts.mainline import Mainline
+from dasec.hosts.probe.dummy import sleeper
 from dasec.linux import cgroupfs, procfs
 from dasec.model import Change, Knob, Outcome, VcpuId
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from dasec.safety.restore import put_all_back
 from tests.contract.stage import MainlineStage, not_niced, probed, roster
 

@@ -11,7 +11,7 @@ from dasec.hosts.mainline import Mainline, OnForeignWrite
 from dasec.linux.errors import ThreadGone
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, read, write
 from dasec.model import Change, Core, Knob, Knobs, KnobValue, Outcome
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from tests.contract.stage import NOTHING, MainlineStage, roster
 from tests.contract.test_host import NEW, THEIRS
 

@@ -19,9 +19,9 @@ from dasec.linux import affinity, cgroupfs, cpus, procfs
 from dasec.linux.errors import HierarchyMissing
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Change, Core, Knob, Outcome, Snapshot, VcpuId
+from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.kernel import LinuxKernel
 from dasec.safety.knobs import Fate, judge
-from dasec.safety.ledger import Outstanding
 from dasec.safety.restore import recover
 from tests.contract.stage import MainlineStage, roster
 from tests.waiting import wait_for

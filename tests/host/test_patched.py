@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
+from dasec.errors import ExitStatus
 from dasec.hosts.patched.files import ProcessFiles
+from dasec.lab.load_tool import find_tool
 from dasec.linux import dasecfile, knob, procfs
 from dasec.linux.errors import ThreadGone
 from dasec.linux.knob import KnobRef, NativeKnob, Write
-from dasec.load import find_tool
 from dasec.model import Change, Knob, Outcome, ThreadState, VcpuId
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from dasec.safety.heirs import parent

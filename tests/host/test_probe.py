@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.dummy import spinner
-from dasec.hosts.probe import probe
-from dasec.hosts.reweight import try_duel
+from dasec.hosts.probe.dummy import spinner
+from dasec.hosts.probe.probe import probe
+from dasec.hosts.probe.reweight import try_duel
 from dasec.linux import cgroupfs, procfs, schedattr
 from tests.waiting import wait_for
 

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.host
 PROGRAM = """
 import os, shutil, subprocess, sys
 from dasec.linux import procfs
-from dasec.workloads.discovered import SCAN_NS
-from dasec.workloads.static import Selector, StaticWorkloads
+from dasec.workloads.discovery import SCAN_NS
+from dasec.workloads.processes import Selector, StaticWorkloads
 from tests.waiting import wait_for
 
 def started(name):

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
+from dasec.errors import ExitStatus
+from dasec.lab.load_tool import find_tool
 from dasec.linux import affinity, cgroupfs, procfs, schedattr
-from dasec.load import find_tool
 from dasec.safety.groups import PROBE_GROUP
 from tests.waiting import PATIENCE_S, wait_for
 
@@ -289,7 +289,7 @@ def test_a_bug_is_a_traceback_and_everything_is_put_back(tmp_path: Path, busy: l
         "    if period.index == 20: raise ZeroDivisionError('bug')\n"
         "    return good(self, period, state)\n"
         "p.Dasec.decide = bug\n"
-        f"from dasec.cli import main\nmain({arguments!r})\n"
+        f"from dasec.commands.cli import main\nmain({arguments!r})\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == ExitStatus.FAILED

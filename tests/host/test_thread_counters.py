@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dasec.linux import bpf, procfs
-from dasec.linux.threadcounters import Row, State, ThreadCounters
+from dasec.bpf import libbpf
+from dasec.bpf.thread_counters import Row, State, ThreadCounters
+from dasec.linux import procfs
 from tests.waiting import wait_for
 
 from .children import Children, kept_off
@@ -138,9 +139,9 @@ def test_closing_leaves_no_descriptor_behind() -> None:
 
 def test_without_the_right_to_load_it_says_so_in_one_line() -> None:
     program = (
-        "from dasec.linux import bpf; from dasec.linux.threadcounters import ThreadCounters\n"
+        "from dasec.bpf import libbpf; from dasec.bpf.thread_counters import ThreadCounters\n"
         "try: ThreadCounters(8)\n"
-        "except bpf.BpfUnavailable as reason: print(reason)"
+        "except libbpf.BpfUnavailable as reason: print(reason)"
     )
     command = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -152,8 +153,8 @@ def test_without_the_right_to_load_it_says_so_in_one_line() -> None:
 
 
 def test_a_machine_without_the_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bpf, "LIBRARY", "libbpf-that-nobody-has.so.1")
-    bpf._library.cache_clear()
-    with pytest.raises(bpf.BpfUnavailable, match="apt-get install libbpf1"):
+    monkeypatch.setattr(libbpf, "LIBRARY", "libbpf-that-nobody-has.so.1")
+    libbpf._library.cache_clear()
+    with pytest.raises(libbpf.BpfUnavailable, match="apt-get install libbpf1"):
         ThreadCounters(seats=8)
-    bpf._library.cache_clear()
+    libbpf._library.cache_clear()

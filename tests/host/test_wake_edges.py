@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dasec.edges import monitor as monitor_module
-from dasec.edges.monitor import BpfEdges, open_edges
-from dasec.edges.reading import NOTHING, Activity
+from dasec.bpf import wake_edges as monitor_module
+from dasec.bpf.edges import NOTHING, Activity
+from dasec.bpf.wake_edges import BpfEdges, open_edges
 from dasec.model import Level, VcpuId
 
 from .planted import NAPPER, SPINNER, TARGET, Actor, planter

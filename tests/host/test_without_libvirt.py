@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
+from dasec.errors import ExitStatus
 
 from ..unit.service.command import as_nobody, configuration, dasec
 

@@ -14,7 +14,7 @@ import pytest
 
 from dasec.linux import cgroupfs
 from dasec.safety.fingerprint import Fingerprint, fingerprint
-from dasec.safety.journal import peek
+from dasec.safety.journal.journal import peek
 from tests.chaos.test_chaos import SHUFFLE
 from tests.host.group import TestGroup
 from tests.host.running import Running

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.load import find_tool
+from dasec.lab.load_tool import find_tool
 
 HERE = Path(__file__).parent
 

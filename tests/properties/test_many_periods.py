@@ -12,17 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dasec.model import (
-    Core,
-    Counters,
-    Knobs,
-    PolicyState,
-    Snapshot,
-    ThreadState,
-    Vcpu,
-    VcpuId,
-    Workload,
-)
+from dasec.model import Core, Counters, Knobs, PolicyState, Snapshot, ThreadState, Vcpu, VcpuId, Workload
 from dasec.period import between, seat
 from dasec.plan import plan
 from dasec.policy import Dasec, DasecState, Parameters

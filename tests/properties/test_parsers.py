@@ -15,21 +15,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dasec import config, cpulist, recordend, recordtail, status
-from dasec.linux import cgroupfs, dasecfile, procfs
+from dasec.config import config
+from dasec.linux import cgroupfs, cpulist, dasecfile, procfs
 from dasec.linux.errors import HierarchyMissing
 from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.linux.printable import printable
 from dasec.model import VcpuId
-from dasec.printable import printable
-from dasec.recordlines import Unreadable
-from dasec.replay import ReplayFailed, replay
-from dasec.safety import codec
-from dasec.safety.codec import GroupMade, Held
-from dasec.safety.directory import parse_locks
-from dasec.safety.salvage import salvage
-from dasec.seal import seal
-from dasec.workloads import statusfile
-from dasec.workloads.statusfile import NotAStatus
+from dasec.record import end, tail
+from dasec.record.checksum import seal
+from dasec.record.lines import Unreadable
+from dasec.record.replay import ReplayFailed, replay
+from dasec.safety.journal import codec
+from dasec.safety.journal.codec import GroupMade, Held
+from dasec.safety.journal.directory import parse_locks
+from dasec.safety.journal.salvage import salvage
+from dasec.service import status
+from dasec.workloads.libvirt import status_file
+from dasec.workloads.libvirt.status_file import NotAStatus
 
 from ..unit.linux.tree import stat_line
 from .hostile import ANYTHING, COMM, GROUP, PATH, in_mountinfo, in_status, names
@@ -140,11 +142,11 @@ ENCODING = st.sampled_from([b"utf-8", b"nobody-knows", b"utf-7", b"utf-16", b"cp
 @example(b"<a>" * 20_000 + b"</a>" * 20_000)
 def test_a_libvirt_file_is_a_status_or_none(text: bytes) -> None:
     with contextlib.suppress(NotAStatus):
-        statusfile.parse(text)
+        status_file.parse(text)
 
 
 def test_a_share_of_thousands_of_digits_costs_the_share_not_the_domain() -> None:
-    found = statusfile.parse(XML % (b"utf-8", b"7", b"0", b"8", b"0", b"0", b"9" * 5000))
+    found = status_file.parse(XML % (b"utf-8", b"7", b"0", b"8", b"0", b"0", b"9" * 5000))
     assert found.opt_in is not None
     assert (found.opt_in.share, len(found.opt_in.complaints), found.vcpus[0].tid) == (None, 1, 8)
 
@@ -238,7 +240,7 @@ def test_a_record_that_nobody_wrote_is_said_to_be_none(bodies: list[bytes]) -> N
     with TemporaryDirectory() as folder:
         file = Path(folder) / "record"
         file.write_bytes(data)
-        for read in (recordend.end_of, lambda path: list(recordtail.RecordTail(path).read())):
+        for read in (end.end_of, lambda path: list(tail.RecordTail(path).read())):
             with contextlib.suppress(Unreadable):
                 read(str(file))
         with pytest.raises(ReplayFailed):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.baselines import Bvt, Parties
-from dasec.baselines.parties import PartiesState
-from dasec.baselines.partition import deal, moved, undone
 from dasec.model import Core, Period
 from dasec.plan import plan
 from dasec.policy import Policy
+from dasec.rivals import Bvt, Parties
+from dasec.rivals.parties import PartiesState
+from dasec.rivals.partition import deal, moved, undone
 
 from .invariants import after
 from .strategies import periods

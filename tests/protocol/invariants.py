@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import VcpuId
-from dasec.safety.ledger import Ledger
+from dasec.safety.journal.ledger import Ledger
 
 from .explore import Wrong
 from .files import CG

@@ -11,11 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from dasec.safety import codec
-from dasec.safety.directory import Directory
-from dasec.safety.journal import NAME, Journal
-from dasec.safety.ledger import Ledger
-from dasec.safety.salvage import salvage
+from dasec.safety.journal import codec
+from dasec.safety.journal.directory import Directory
+from dasec.safety.journal.journal import NAME, Journal
+from dasec.safety.journal.ledger import Ledger
+from dasec.safety.journal.salvage import salvage
 
 from .files import STATE, Os, machine, renamed
 from .machine import Killed, Machine, Step

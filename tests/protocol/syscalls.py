@@ -17,7 +17,8 @@ import pytest
 from dasec.hosts.mainline import act, cores, foreign, host, putback, sample, sharewatch, weightwatch
 from dasec.linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
 from dasec.linux.errors import NotFair
-from dasec.safety import groups, journal, keeping, kernel
+from dasec.safety import groups, keeping, kernel
+from dasec.safety.journal import journal
 
 from .files import Os, machine
 from .machine import DEFAULT_SLICE_NS, OTHER, RT, Step, Task

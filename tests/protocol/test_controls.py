@@ -18,10 +18,10 @@ from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.safety import keeping, knobs, restore
 from dasec.safety.births import Births
 from dasec.safety.heirs import Heirs
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
+from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.kernel import Kernel
 from dasec.safety.knobs import Verdict, judge
-from dasec.safety.ledger import Outstanding
 
 from . import scenarios, syscalls, worlds
 from .explore import Found, explore

@@ -6,8 +6,8 @@ import pytest
 
 from dasec.linux.knob import NativeKnob
 from dasec.model import Knob, Outcome
-from dasec.safety import journal as journal_module
-from dasec.safety.journal import NAME
+from dasec.safety.journal import journal as journal_module
+from dasec.safety.journal.journal import NAME
 
 from . import scenarios, syscalls
 from .explore import explore

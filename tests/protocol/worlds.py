@@ -25,10 +25,10 @@ from dasec.hosts.mainline.thread import ManagedThread, why_not
 from dasec.linux.knob import Write
 from dasec.model import Change, Counters, Knob, Knobs, KnobValue, Snapshot, VcpuId
 from dasec.safety import keeping
-from dasec.safety.directory import Notice
-from dasec.safety.journal import NAME, Journal
+from dasec.safety.journal.directory import Notice
+from dasec.safety.journal.journal import NAME, Journal
+from dasec.safety.journal.ledger import Ledger
 from dasec.safety.kernel import LinuxKernel
-from dasec.safety.ledger import Ledger
 from dasec.safety.restore import put_all_back
 
 from .explore import Wrong

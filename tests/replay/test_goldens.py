@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.record import Decoder
-from dasec.replay import replay
-from dasec.seal import unseal
+from dasec.record.checksum import unseal
+from dasec.record.entries import Decoder
+from dasec.record.replay import replay
 
 GOLDENS = sorted(Path(__file__).parent.glob("*.jsonl"))
 

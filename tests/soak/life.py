@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dasec.linux import procfs
 from dasec.linux.errors import ThreadGone
-from dasec.safety.journal import peek
+from dasec.safety.journal.journal import peek
 from tests.chaos.arena import Arena
 from tests.chaos.test_chaos import SHUFFLE
 from tests.waiting import PATIENCE_S, wait_for

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dasec.baselines import Pinned, StaticPinning, Untouched
 from dasec.model import Decision, Knob, Period, PolicyState
 from dasec.plan import plan
+from dasec.rivals import Pinned, StaticPinning, Untouched
 
 from ..builders import READY, Group, Row, core_set, period, vcpu_id
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dasec.baselines import Bvt, BvtParameters
 from dasec.model import Decision, Knob, Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
+from dasec.rivals import Bvt, BvtParameters
 
 from ..builders import READY, RUNNING, Group, Row, period
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
+from dasec.hosts.fake.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
 from dasec.hosts.host import RosterEntry
 from dasec.model import Change, Core, Counters, Knob, Outcome, ThreadState, VcpuId
 

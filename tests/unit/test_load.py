@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dasec import load
-from dasec.exits import ExitStatus, Refusal
-from dasec.load import (
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab import load_tool
+from dasec.lab.load_tool import (
     Latencies,
     command,
     find_tool,
@@ -24,8 +24,8 @@ from dasec.load import (
     read_sojourns,
 )
 
-PRECISION = 2 * 10**-load.DIGITS
-VALUES = st.lists(st.integers(load.LOWEST_NS, 10**12), min_size=1, max_size=200)
+PRECISION = 2 * 10**-load_tool.DIGITS
+VALUES = st.lists(st.integers(load_tool.LOWEST_NS, 10**12), min_size=1, max_size=200)
 
 FAKE_TOOL = """\
 #!/bin/sh
@@ -50,7 +50,7 @@ def fake_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tool.chmod(0o755)
     samples.write_bytes(struct.pack("<6Q", 1, 2, 1_000_000, 3, 4, 3_000_000))
     monkeypatch.setenv("SAMPLES", str(samples))
-    monkeypatch.setenv(load.TOOL_ENVIRONMENT, str(tool))
+    monkeypatch.setenv(load_tool.TOOL_ENVIRONMENT, str(tool))
     return tool
 
 
@@ -72,12 +72,14 @@ def test_a_histogram_is_as_precise_as_it_says(values: list[int]) -> None:
     figures = latencies(values)
     nearest_rank = sorted(values)[max(0, -(-len(values) * 50 // 100) - 1)]
     assert figures.count == len(values)
-    assert figures.mean_ns == pytest.approx(sum(values) / len(values), rel=PRECISION, abs=load.LOWEST_NS)
-    assert figures.percentiles_ns["p50"] == pytest.approx(nearest_rank, rel=PRECISION, abs=load.LOWEST_NS)
+    assert figures.mean_ns == pytest.approx(sum(values) / len(values), rel=PRECISION, abs=load_tool.LOWEST_NS)
+    assert figures.percentiles_ns["p50"] == pytest.approx(
+        nearest_rank, rel=PRECISION, abs=load_tool.LOWEST_NS
+    )
 
 
 def test_a_value_beyond_the_range_counts_at_its_end() -> None:
-    assert latencies([10**15]).percentiles_ns["p50"] == pytest.approx(load.HIGHEST_NS, rel=PRECISION)
+    assert latencies([10**15]).percentiles_ns["p50"] == pytest.approx(load_tool.HIGHEST_NS, rel=PRECISION)
 
 
 def test_no_samples_give_a_histogram_of_nothing() -> None:
@@ -110,21 +112,21 @@ def test_the_environment_names_the_tool_first(fake_tool: Path) -> None:
 def test_a_missing_tool_is_one_line_that_says_make_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "CHECKOUT_TOOL", tmp_path / "not-built")
+    monkeypatch.setattr(load_tool, "CHECKOUT_TOOL", tmp_path / "not-built")
     with pytest.raises(Refusal, match="make load") as refused:
         find_tool({"PATH": str(tmp_path)})
     assert refused.value.status is ExitStatus.HOST
 
 
 def test_a_tool_in_the_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "CHECKOUT_TOOL", tmp_path / "not-built")
-    (tmp_path / load.TOOL).touch(mode=0o755)
-    assert find_tool({"PATH": str(tmp_path)}) == tmp_path / load.TOOL
+    monkeypatch.setattr(load_tool, "CHECKOUT_TOOL", tmp_path / "not-built")
+    (tmp_path / load_tool.TOOL).touch(mode=0o755)
+    assert find_tool({"PATH": str(tmp_path)}) == tmp_path / load_tool.TOOL
 
 
 def test_an_environment_that_names_no_program_is_wrong_usage(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="not an executable") as refused:
-        find_tool({load.TOOL_ENVIRONMENT: str(tmp_path / "nothing")})
+        find_tool({load_tool.TOOL_ENVIRONMENT: str(tmp_path / "nothing")})
     assert refused.value.status is ExitStatus.USAGE
 
 
@@ -151,7 +153,7 @@ def test_the_tools_own_refusal_passes_through() -> None:
 @pytest.mark.parametrize("option", ["--out", "--samples=x"])
 def test_an_option_that_is_set_here_is_wrong_usage(option: str) -> None:
     with pytest.raises(Refusal, match="is set here"):
-        load.run(["service", option, "x"])
+        load_tool.run(["service", option, "x"])
 
 
 @pytest.mark.usefixtures("fake_tool")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dasec.baselines import Parties
-from dasec.baselines.parties import PATIENCE, PartiesState
 from dasec.model import Decision, Knob, Period, PolicyState
 from dasec.plan import plan
+from dasec.rivals import Parties
+from dasec.rivals.parties import PATIENCE, PartiesState
 
 from ..builders import READY, Group, Row, core_set, period
 

@@ -11,8 +11,8 @@ import sys
 from dasec.linux import procfs
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import VcpuId
-from dasec.safety import codec
-from dasec.safety.journal import DIRECTORY, NAME
+from dasec.safety.journal import codec
+from dasec.safety.journal.journal import DIRECTORY, NAME
 
 
 def journal(boot_id: str, pid: int, ours: tuple[int, ...], prior: tuple[int, ...]) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.load import find_tool
+from dasec.lab.load_tool import find_tool
 from tests.conftest import REPOSITORY, refuse
 from tests.vm import systemd, trixie
 from tests.vm.errands import GUEST_TIMEOUT_S

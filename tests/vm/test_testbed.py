@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.arms import CONTROL, NONE
+from dasec.lab.demo.arms import CONTROL, NONE
 from tests.ahead import Ahead
 from tests.vm.errands import QuickTestbed
 from tests.vm.qemu import Qemu

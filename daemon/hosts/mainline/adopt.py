@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from ...linux import affinity, cgroupfs, knob, procfs, schedattr
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...linux.knob import KnobRef, NativeKnob
+from ...linux.printable import printable
 from ...model import NEUTRAL_WEIGHT, Core, Knobs, Vcpu, VcpuId
-from ...printable import printable
 from ..host import Capabilities
 from . import units
 from .ahead import WriteAhead

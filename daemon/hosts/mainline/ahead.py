@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ...linux.knob import KnobRef, NativeValue, Write
-from ...safety.codec import Bequest
-from ...safety.ledger import Outstanding
+from ...safety.journal.codec import Bequest
+from ...safety.journal.ledger import Outstanding
 
 
 class WriteAhead(Protocol):
-    """`dasec.safety.journal.Journal`, or a stand-in of tests. Methods that raise, raise OSError."""
+    """`dasec.safety.journal.journal.Journal`, or a stand-in of tests. Methods that raise, raise OSError."""
 
     def without_room(self, writes: Sequence[Write]) -> frozenset[KnobRef]:
         """The knobs of these writes that there is no room for: enter the others only."""

@@ -10,9 +10,9 @@ import os
 import threading
 from collections.abc import Sequence
 
+from ...bpf.libbpf import BpfUnavailable
+from ...bpf.thread_counters import Row, State, ThreadCounters
 from ...linux import procfs
-from ...linux.bpf import BpfUnavailable
-from ...linux.threadcounters import Row, State, ThreadCounters
 from ...model import Core, Counters, ThreadState, VcpuId
 from .sample import LONGEST_TICK_NS, Sample, in_turn
 from .thread import ManagedThread, why_not

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...safety.journal.ledger import Outstanding
 from ...safety.kernel import Kernel
-from ...safety.ledger import Outstanding
 from ...safety.restore import Verdicts, put_back_each
 from .ahead import WriteAhead
 

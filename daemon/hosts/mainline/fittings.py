@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from ...linux.bpf import BpfUnavailable
+from ...bpf.libbpf import BpfUnavailable
 from ...linux.cgroupfs import Hierarchy
 from ...linux.knob import Write
 from ...model import Counters, VcpuId

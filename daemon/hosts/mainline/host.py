@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...edges.reading import NoEdges, WakeEdges
+from ...bpf.edges import NoEdges, WakeEdges
 from ...linux import cgroupfs, procfs
 from ...linux.cpus import SYSFS
 from ...linux.errors import HierarchyMissing

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from ...linux.errors import ThreadGone
 from ...linux.knob import Write
-from ...safety.codec import Bequest
+from ...safety.journal.codec import Bequest
+from ...safety.journal.ledger import Outstanding
 from ...safety.kernel import Kernel
 from ...safety.knobs import OF_A_GROUP
-from ...safety.ledger import Outstanding
 from ...safety.restore import Verdicts, put_back_each
 from ..host import Restored
 from . import units

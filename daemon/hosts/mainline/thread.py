@@ -11,7 +11,7 @@ from ...linux import affinity, dasecfile, schedattr
 from ...linux.knob import KnobRef, NativeKnob, NativeValue
 from ...linux.procfs import KeptThread
 from ...model import Core, Knob, Knobs, KnobValue, Vcpu, VcpuId
-from ...safety.ledger import Outstanding
+from ...safety.journal.ledger import Outstanding
 from ..host import Terms
 from . import units
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...edges.reading import Activity, WakeEdges
+from ...bpf.edges import Activity, WakeEdges
 from ...model import Counters, Level, VcpuId, Workload
 from .notices import Notices
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.exits import Refusal
-from dasec.load import read_sojourns
+from dasec.errors import Refusal
+from dasec.lab.load_tool import read_sojourns
 from experiments.apps import gluoncv
 from experiments.apps.catalogue import DRIVERS
 from experiments.apps.driver import Order

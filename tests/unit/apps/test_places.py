@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.exits import Refusal
+from dasec.errors import Refusal
 from experiments.apps import guest
 from experiments.apps.bundle import run_command, write_bundle
 from experiments.apps.child import Child, held, in_session, within

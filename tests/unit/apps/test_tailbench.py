@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import Refusal
+from dasec.errors import Refusal
 from experiments.apps.catalogue import DRIVERS
 from experiments.apps.driver import Order, Outcome
 from experiments.apps.places import Anywhere

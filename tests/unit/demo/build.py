@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from dasec.demo.results import Measured, RunResult, TenantResult
-from dasec.load import latencies
+from dasec.lab.demo.results import Measured, RunResult, TenantResult
+from dasec.lab.load_tool import latencies
 
 Factor = Callable[[int], float]
 """How much longer a request takes than on the plain host, by repetition."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.layout import (
+from dasec.lab.demo.layout import (
     CLIENT,
     DAEMON,
     EMULATOR,
@@ -21,8 +21,8 @@ from dasec.demo.layout import (
     vcpu_group,
     vcpu_threads,
 )
-from dasec.demo.scenario import FanOut, Memcached, scenario_for
-from dasec.demo.tree import TOP_NAME, Tree
+from dasec.lab.demo.scenario import FanOut, Memcached, scenario_for
+from dasec.lab.demo.tree import TOP_NAME, Tree
 
 SCENARIO = scenario_for(2)
 

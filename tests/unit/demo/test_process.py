@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dasec.demo import facts, process, workspace
-from dasec.demo.arms import arms_for
-from dasec.demo.controller import Managed, configuration
-from dasec.demo.display import Clock, shown
-from dasec.demo.errors import Interrupted
-from dasec.demo.layout import Layout
-from dasec.demo.run import Plan
-from dasec.demo.scenario import Timing, scenario_for
-from dasec.demo.signals import interruptible
-from dasec.demo.tree import TOP_NAME, Tree
-from dasec.demo.untouched import Look, changes
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo import facts, process, workspace
+from dasec.lab.demo.arms import arms_for
+from dasec.lab.demo.controller import Managed, configuration
+from dasec.lab.demo.display import Clock, shown
+from dasec.lab.demo.errors import Interrupted
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.run import Plan
+from dasec.lab.demo.scenario import Timing, scenario_for
+from dasec.lab.demo.signals import interruptible
+from dasec.lab.demo.tree import TOP_NAME, Tree
+from dasec.lab.demo.untouched import Look, changes
 from dasec.linux.knob import NativeValue
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint
@@ -255,5 +255,5 @@ def test_what_verify_said_before_is_not_held_against_the_demo() -> None:
 
 def test_the_sentinel_imports_no_plotting_or_statistics() -> None:
     heavy = "{'numpy', 'scipy', 'matplotlib', 'pydantic', 'rich'}"
-    program = f"import sys, dasec.demo.sentinel; sys.exit(bool({heavy} & sys.modules.keys()))"
+    program = f"import sys, dasec.lab.demo.sentinel; sys.exit(bool({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

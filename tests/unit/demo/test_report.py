@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.comparison import LATENCIES, compare, verdict_on
-from dasec.demo.document import document
-from dasec.demo.layout import Layout
-from dasec.demo.plot import draw
-from dasec.demo.report import notes, print_report
-from dasec.demo.results import ALL, Measured
-from dasec.demo.run import Plan
-from dasec.demo.scenario import Timing, scenario_for
-from dasec.demo.statistics import Verdict
-from dasec.load import merged
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.comparison import LATENCIES, compare, verdict_on
+from dasec.lab.demo.document import document
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.plot import draw
+from dasec.lab.demo.report import notes, print_report
+from dasec.lab.demo.results import ALL, Measured
+from dasec.lab.demo.run import Plan
+from dasec.lab.demo.scenario import Timing, scenario_for
+from dasec.lab.demo.statistics import Verdict
+from dasec.lab.load_tool import merged
 
 from .build import TENANTS, measured
 

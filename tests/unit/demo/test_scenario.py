@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.demo import scenario
-from dasec.demo.arms import CONTROL, NONE, arms_for, schedule
-from dasec.demo.scenario import FanOut, Memcached, Timing, load_arguments, scenario_for, seed_of
+from dasec.lab.demo import scenario
+from dasec.lab.demo.arms import CONTROL, NONE, arms_for, schedule
+from dasec.lab.demo.scenario import FanOut, Memcached, Timing, load_arguments, scenario_for, seed_of
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 8, 65])

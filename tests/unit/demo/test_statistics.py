@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.demo import statistics
-from dasec.demo.statistics import (
+from dasec.lab.demo import statistics
+from dasec.lab.demo.statistics import (
     Estimate,
     Verdict,
     control_spread,

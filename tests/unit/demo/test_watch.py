@@ -8,11 +8,11 @@ from typing import cast
 
 import pytest
 
-from dasec.demo import run
-from dasec.demo.controller import Controller
-from dasec.demo.errors import StartMissed
-from dasec.demo.run import Bench
-from dasec.demo.tenant import Running
+from dasec.lab.demo import run
+from dasec.lab.demo.controller import Controller
+from dasec.lab.demo.errors import StartMissed
+from dasec.lab.demo.run import Bench
+from dasec.lab.demo.tenant import Running
 
 
 def late() -> None:

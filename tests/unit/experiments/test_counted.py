@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.config import check
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.controller import Managed, configuration
+from dasec.config.config import check
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.controller import Managed, configuration
 from experiments.counted.cpus import MIPS_OF_ALL, Cpus
 from experiments.counted.image import REPOSITORY, Inside, build_id
 from experiments.counted.inside import unhurried

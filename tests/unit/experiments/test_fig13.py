@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 import pytest
 
-from dasec.config import Config, check
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.controller import Managed, configuration
-from dasec.demo.results import RunResult, TenantResult
-from dasec.demo.statistics import Verdict
-from dasec.load import PERCENTILES, Latencies
+from dasec.config.config import Config, check
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.controller import Managed, configuration
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.demo.statistics import Verdict
+from dasec.lab.load_tool import PERCENTILES, Latencies
 from experiments.fig13.cells import (
     ALL_RULES,
     ARMS,

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from dasec.demo.scenario import Service
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.demo.scenario import Service
 from experiments.counted.cpus import Cpus
 from experiments.suite.blocks import blocks_of
 from experiments.testbed.command import machine_for

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.results import RunResult, TenantResult
-from dasec.demo.scenario import Memcached, Scenario
-from dasec.load import Latencies
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.demo.scenario import Memcached, Scenario
+from dasec.lab.load_tool import Latencies
 from experiments.loads.cells import Cell, Wish
 from experiments.suite.analysis import summarise
 from experiments.suite.blocks import Block

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.demo.arms import CONTROL, NONE
-from dasec.demo.layout import Layout
-from dasec.demo.results import RunResult, TenantResult
-from dasec.demo.scenario import Timing
-from dasec.exits import Refusal
-from dasec.load import latencies
+from dasec.errors import Refusal
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.demo.scenario import Timing
+from dasec.lab.load_tool import latencies
 from experiments.fairness.analysis import Entitled, Kept, summarise
 from experiments.fairness.choice import EXPERIMENT
 from experiments.fairness.claims import divide, entitled

@@ -13,9 +13,9 @@ from dasec.log import Announcer
 from dasec.model import Outcome, PolicyState, Result
 from dasec.plan import plan
 from dasec.policy import Dasec, Parameters, Policy, policy_named
-from dasec.record import Entry, Stages
-from dasec.recordfile import RecordFile
-from dasec.replay import replay
+from dasec.record.entries import Entry, Stages
+from dasec.record.file import RecordFile
+from dasec.record.replay import replay
 
 from .world import World
 

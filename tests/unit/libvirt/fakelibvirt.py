@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, fromstring, register_namespace, tostring
 
-from dasec.workloads.metadata import NAMESPACE, PREFIX
+from dasec.workloads.libvirt.metadata import NAMESPACE, PREFIX
 from tests.unit.linux.tree import Tree, stat_line
 
 register_namespace(PREFIX, NAMESPACE)

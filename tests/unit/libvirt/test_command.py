@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dasec.cli import main
+from dasec.commands.cli import main
 
 DEFAULT = "test:///default"
 

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from dasec.vm import Domain, write
-from dasec.workloads.metadata import Consent, parse, render
+from dasec.commands.vm import Domain, write
+from dasec.workloads.libvirt.metadata import Consent, parse, render
 
 from .fakelibvirt import FakeLibvirt, domain_xml
 

@@ -8,9 +8,9 @@ import pytest
 
 from dasec.hosts.host import RosterEntry, Terms
 from dasec.model import Core
-from dasec.workloads.libvirt import SETTLING_NS, LibvirtWorkloads, Rule
-from dasec.workloads.metadata import NAMESPACE, Consent, render
-from dasec.workloads.statusdirectory import FILES_A_LOOK
+from dasec.workloads.libvirt.libvirt import SETTLING_NS, LibvirtWorkloads, Rule
+from dasec.workloads.libvirt.metadata import NAMESPACE, Consent, render
+from dasec.workloads.libvirt.status_directory import FILES_A_LOOK
 
 from .fakelibvirt import FakeDomain, FakeLibvirt, Thread, domain_xml
 

@@ -17,8 +17,8 @@ from hypothesis.stateful import (
 )
 
 from dasec.hosts.host import RosterEntry
-from dasec.workloads.libvirt import LibvirtWorkloads, Rule
-from dasec.workloads.metadata import NAMESPACE, Consent, render
+from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
+from dasec.workloads.libvirt.metadata import NAMESPACE, Consent, render
 
 from .fakelibvirt import FakeDomain, FakeLibvirt, domain_xml
 

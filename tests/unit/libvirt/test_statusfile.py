@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dasec.model import Core
-from dasec.workloads.metadata import Consent
-from dasec.workloads.statusfile import DomainStatus, NotAStatus, VcpuThread, parse
+from dasec.workloads.libvirt.metadata import Consent
+from dasec.workloads.libvirt.status_file import DomainStatus, NotAStatus, VcpuThread, parse
 
 from .fakelibvirt import domain_xml
 

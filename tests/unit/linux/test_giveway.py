@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 
-from dasec.giveway import SLICE_NS, giving_way
 from dasec.linux import schedattr
 from dasec.linux.schedattr import SCHED_BATCH, SCHED_IDLE, SCHED_OTHER
+from dasec.service.give_way import SLICE_NS, giving_way
 
 
 def own() -> schedattr.SchedAttr:

@@ -9,8 +9,8 @@ import pytest
 
 from dasec.hosts.host import RosterEntry
 from dasec.linux import cgroupfs, procfs
-from dasec.workloads.discovered import SCAN_NS
-from dasec.workloads.static import NAMES_REFRESHED_IN, TREE_PART, Selector, StaticWorkloads
+from dasec.workloads.discovery import SCAN_NS
+from dasec.workloads.processes import NAMES_REFRESHED_IN, TREE_PART, Selector, StaticWorkloads
 
 from .tree import Tree, stat_line
 

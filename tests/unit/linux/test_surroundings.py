@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dasec.hosts import surroundings
-from dasec.hosts.nesting import nesting_of
-from dasec.hosts.reweight import Duel, Side
+from dasec.hosts.probe import surroundings
+from dasec.hosts.probe.nesting import nesting_of
+from dasec.hosts.probe.reweight import Duel, Side
 
 from .tree import Tree
 

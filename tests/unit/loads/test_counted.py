@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dasec.config import check
-from dasec.demo.arms import arms_for
-from dasec.demo.controller import Managed, configuration
-from dasec.demo.run import record_name
-from dasec.exits import Refusal
+from dasec.config.config import check
+from dasec.errors import Refusal
+from dasec.lab.demo.arms import arms_for
+from dasec.lab.demo.controller import Managed, configuration
+from dasec.lab.demo.run import record_name
 from experiments.counted.cpus import Cpus
 from experiments.counted.inside import RECORD, RUN, tell
 from experiments.loads.cells import Cell, Wish, cells_of, plan_of

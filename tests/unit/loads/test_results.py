@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.arms import arms_for
-from dasec.demo.results import RunResult, TenantResult
-from dasec.exits import Refusal
-from dasec.load import Latencies, latencies
+from dasec.errors import Refusal
+from dasec.lab.demo.arms import arms_for
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.load_tool import Latencies, latencies
 from experiments.loads.cells import Cell, Wish, cells_of, plan_of
 from experiments.loads.plots import draw
 from experiments.loads.report import report

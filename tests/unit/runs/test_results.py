@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dasec.demo.results import RunResult, TenantResult
-from dasec.demo.tree import Tree
-from dasec.exits import Refusal
+from dasec.errors import Refusal
+from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.demo.tree import Tree
+from dasec.lab.load_tool import latencies
 from dasec.linux.cgroupfs import Hierarchy
-from dasec.load import latencies
 from experiments.apps import knobs
 from experiments.apps.catalogue import DRIVERS
 from experiments.apps.cells import Cell, Gap, arms_of, cells_of

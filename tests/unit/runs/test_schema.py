@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus, Refusal
+from dasec.errors import ExitStatus, Refusal
 from experiments.apps.catalogue import DRIVERS
 from experiments.apps.cells import Cell, Gap, arms_of, cells_of, seed_for
 from experiments.apps.measure import settings_for

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 
 from .knobs_for_tests import open_journal
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import VcpuId
-from dasec.safety.journal import Journal, Notice
+from dasec.safety.journal.journal import Journal, Notice
 
 
 def thread(tid: int, pid: int = 100, start_ticks: int = 50) -> VcpuId:

@@ -11,8 +11,8 @@ import pytest
 from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import VcpuId
 from dasec.safety.births import BIRTH_NS, PATIENCE_NS, STALE_NS
-from dasec.safety.codec import Bequest
-from dasec.safety.ledger import Outstanding
+from dasec.safety.journal.codec import Bequest
+from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.restore import put_all_back, put_back
 
 from .knobs_for_tests import open_journal, slice_of, thread

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import VcpuId
-from dasec.safety.codec import (
+from dasec.safety.journal.codec import (
     Bequest,
     Entry,
     GroupGone,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dasec.linux.knob import KnobRef, NativeValue, Write
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from dasec.safety.restore import put_all_back
 
 from .knobs_for_tests import group_of, mask_of, slice_of, weight_of

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dasec.linux.knob import KnobRef, NativeValue, Write
-from dasec.safety.codec import Held, line_seed, unframe
-from dasec.safety.journal import Journal, read_boot_id
+from dasec.safety.journal.codec import Held, line_seed, unframe
+from dasec.safety.journal.journal import Journal, read_boot_id
 
 from .knobs_for_tests import group_of, mask_of, open_journal, slice_of, weight_of
 

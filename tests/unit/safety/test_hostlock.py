@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.safety.directory import JournalBusy
-from dasec.safety.hostlock import NAME, HostLock
+from dasec.safety.host_lock import NAME, HostLock
+from dasec.safety.journal.directory import JournalBusy
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import VcpuId
-from dasec.safety import journal as journal_module
-from dasec.safety.journal import Journal, boot_ticks
+from dasec.safety.journal import journal as journal_module
+from dasec.safety.journal.journal import Journal, boot_ticks
 
 from .knobs_for_tests import group_of, held, mask_of, open_journal, reopen, slice_of, thread
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from dasec.linux.knob import Write
-from dasec.safety import codec
-from dasec.safety import journal as journal_module
-from dasec.safety.directory import ASIDE, KEPT_ASIDE, JournalBusy
-from dasec.safety.journal import Journal, peek, read_boot_id
+from dasec.safety.journal import codec
+from dasec.safety.journal import journal as journal_module
+from dasec.safety.journal.directory import ASIDE, KEPT_ASIDE, JournalBusy
+from dasec.safety.journal.journal import Journal, peek, read_boot_id
 from dasec.safety.restore import recover
 from dasec.safety.verify import verify
 

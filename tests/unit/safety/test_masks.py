@@ -9,8 +9,8 @@ import pytest
 
 from dasec.linux import knob
 from dasec.linux.knob import KnobRef, NativeKnob
-from dasec.safety.codec import Bequest
-from dasec.safety.ledger import Outstanding
+from dasec.safety.journal.codec import Bequest
+from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.restore import put_back
 from tests.unit.linux.tree import Tree
 

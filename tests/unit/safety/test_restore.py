@@ -8,8 +8,8 @@ import pytest
 
 from dasec.hosts.host import Restored
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, Write
-from dasec.safety.codec import Bequest
-from dasec.safety.ledger import Outstanding
+from dasec.safety.journal.codec import Bequest
+from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.restore import put_all_back, put_back
 
 from .knobs_for_tests import group_of, mask_of, open_journal, slice_of, thread, weight_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dasec.safety.ledger import Outstanding
+from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.restore import put_back
 
 from .knobs_for_tests import group_of, mask_of, slice_of, thread

@@ -9,7 +9,7 @@ import pytest
 
 from dasec.linux.knob import Write
 from dasec.safety import verify as verify_module
-from dasec.safety.journal import Journal
+from dasec.safety.journal.journal import Journal
 from dasec.safety.verify import verify
 
 from .knobs_for_tests import open_journal, slice_of, thread

@@ -25,7 +25,7 @@ from dasec.model import (
     VcpuId,
     Workload,
 )
-from dasec.record import Entry, Stages
+from dasec.record.entries import Entry, Stages
 
 STATE = PolicyState()
 OUTSIDER = VcpuId(99, 99, 99)

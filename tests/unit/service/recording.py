@@ -6,20 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dasec.hosts.fake import EXACT
+from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
-from dasec.model import (
-    Change,
-    Decision,
-    Knob,
-    Outcome,
-    Reason,
-    Result,
-)
-from dasec.record import Entry
-from dasec.recordfile import RecordFile
-from dasec.status import INTERVAL_NS
-from dasec.statuswriter import StatusFile, Subject
+from dasec.model import Change, Decision, Knob, Outcome, Reason, Result
+from dasec.record.entries import Entry
+from dasec.record.file import RecordFile
+from dasec.service.status import INTERVAL_NS
+from dasec.service.status_file import StatusFile, Subject
 
 from .periods import STATE, busy_history
 

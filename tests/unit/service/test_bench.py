@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.bench.burners import BUSY, VCPUS_A_WORKLOAD, burden
-from dasec.bench.command import line, rendered, sizes
-from dasec.bench.overhead import PERIOD_S, Overhead, configuration, last_line, lines_of, percentile
-from dasec.bench.plot import draw
-from dasec.config import check
-from dasec.exits import Refusal
+from dasec.config.config import check
+from dasec.errors import Refusal
+from dasec.lab.overhead.burners import BUSY, VCPUS_A_WORKLOAD, burden
+from dasec.lab.overhead.command import line, rendered, sizes
+from dasec.lab.overhead.overhead import PERIOD_S, Overhead, configuration, last_line, lines_of, percentile
+from dasec.lab.overhead.plot import draw
 
 RESULT = Overhead(
     policy="dasec",

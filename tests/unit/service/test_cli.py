@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
+from dasec.errors import ExitStatus
 from tests.waiting import wait_for
 
 from .command import FAKE, configuration, dasec
@@ -56,7 +56,7 @@ def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path) -> None:
 
 def test_version_and_help_are_there_and_quick_to_load() -> None:
     assert dasec("--version").out == f"dasec {version('dasec')}\n"
-    program = "import sys, dasec.cli; print(*sys.modules)"
+    program = "import sys, dasec.commands.cli; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     names = {name.split(".")[0] for name in loaded.stdout.split()}
     assert not names & {"pydantic", "pydantic_core", "rich", "matplotlib", "numpy", "scipy"}
@@ -189,7 +189,7 @@ def test_a_bug_is_a_traceback_and_status_1(tmp_path: Path) -> None:
         "import sys, dasec.policy as p\n"
         "def bug(self, period, state): raise ZeroDivisionError('bug')\n"
         "p.Critical.decide = bug\n"
-        "from dasec.cli import main\n"
+        "from dasec.commands.cli import main\n"
         f"main(['run', '--periods', '3', '--config', {str(configuration(tmp_path, FAKE))!r}])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from dasec.config import Config, ConfigError, check, load
+from dasec.config.config import Config, ConfigError, check, load
 from dasec.critical import CriticalParameters, Fairness
 from dasec.guard import GuardParameters
 from dasec.policy import Parameters

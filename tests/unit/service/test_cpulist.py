@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.cpulist import LARGEST_CPU, parse, render
+from dasec.linux.cpulist import LARGEST_CPU, parse, render
 
 
 @given(st.frozensets(st.integers(0, LARGEST_CPU)))

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.entry import plain_explain
-from dasec.model import (
-    Knob,
-)
-from dasec.status import INTERVAL_NS
+from dasec.commands.entry import plain_explain
+from dasec.model import Knob
+from dasec.service.status import INTERVAL_NS
 
 from .command import dasec
 from .periods import busy_history
@@ -62,7 +60,7 @@ def test_a_plain_call_whose_reader_has_seen_enough_is_no_error(tmp_path: Path) -
     assert done.stderr == ""
 
 
-HEAVY = {"click", "dataclasses", "inspect", "pydantic", "pydantic_core", "rich", "dasec.model", "dasec.cli"}
+HEAVY = {"click", "dataclasses", "inspect", "pydantic", "pydantic_core", "rich", "dasec.model", "dasec.commands.cli"}
 
 
 @pytest.mark.parametrize("said", [False, True])
@@ -71,9 +69,9 @@ def test_a_plain_call_loads_nothing_that_takes_long(tmp_path: Path, said: bool) 
     told_status(tmp_path, tmp_path / "r")
     record = None if said else str(tmp_path / "r")
     program = (
-        f"import sys; before = set(sys.modules); from dasec.explain import answer\n"
+        f"import sys; before = set(sys.modules); from dasec.commands.explain import answer\n"
         f"answer('calm', {record!r}, {str(tmp_path)!r}, {INTERVAL_NS}, as_json=True)\n"
-        f"import dasec.entry; print(*set(sys.modules) - before)"
+        f"import dasec.commands.entry; print(*set(sys.modules) - before)"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not HEAVY & set(loaded.stdout.split())

@@ -9,22 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus, Refusal
-from dasec.explain import Story, VcpuStory, explain, record_of, render
-from dasec.model import (
-    Knob,
-    Knobs,
-    Outcome,
-)
+from dasec.commands.explain import Story, VcpuStory, explain, record_of, render
+from dasec.commands.rule_text import RULES
+from dasec.errors import ExitStatus, Refusal
+from dasec.model import Knob, Knobs, Outcome
 from dasec.policy import POLICIES
-from dasec.ruletext import RULES
-from dasec.status import INTERVAL_NS
+from dasec.service.status import INTERVAL_NS
 
 from .command import REPOSITORY, dasec
 from .periods import busy_history
 from .recording import holding, recorded, told_status, wrote
 
-DECIDING = ("tsa", "rla", "rcr", "critical", "guard", "baselines")
+DECIDING = ("tsa", "rla", "rcr", "critical", "guard", "rivals")
 RULE = re.compile(rf'"((?:tsa|rla|rcr|guard|{"|".join(POLICIES)})\.[a-z]+)"')
 
 

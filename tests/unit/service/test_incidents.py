@@ -9,10 +9,10 @@ import pytest
 
 from dasec.budget import Outlay
 from dasec.flow import LINES
-from dasec.incidents import CROWD, DEAR_WINDOWS, WINDOW_NS, Incidents
 from dasec.log import Announcer
 from dasec.model import Core, Decision, Topology, Vcpu, VcpuId, Workload
-from dasec.record import Entry
+from dasec.record.entries import Entry
+from dasec.service.host_alerts import CROWD, DEAR_WINDOWS, WINDOW_NS, Incidents
 
 from .periods import STATE, busy_history
 

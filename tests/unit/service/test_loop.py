@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dasec.baselines import Untouched
 from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
 from dasec.critical import Critical
-from dasec.encoder import Encoder
-from dasec.hosts.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
+from dasec.hosts.fake.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
 from dasec.hosts.host import RosterEntry
 from dasec.log import Announcer
 from dasec.loop import Parts, control
 from dasec.model import Change, Decision, Outcome, Period, PolicyState, Result, Snapshot, ThreadState, VcpuId
 from dasec.policy import Dasec, Policy
-from dasec.record import Entry
+from dasec.record.encode import Encoder
+from dasec.record.entries import Entry
+from dasec.rivals import Untouched
 
 PERIOD_NS = 80_000_000
 HUNGRY = Stretch(60_000_000, 20_000_000, 9, ThreadState.READY)

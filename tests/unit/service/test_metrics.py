@@ -22,16 +22,16 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from dasec.config import ConfigError, check
-from dasec.exits import ExitStatus, Refusal
-from dasec.hosts.fake import EXACT
+from dasec.config.config import ConfigError, check
+from dasec.config.metrics import Outlets
+from dasec.errors import ExitStatus, Refusal
+from dasec.hosts.fake.fake import EXACT
 from dasec.hosts.host import Shortfall
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
-from dasec.metrics.section import Outlets
 from dasec.model import Change, Knob, Outcome, Result, Usage
-from dasec.record import Entry
-from dasec.statuswriter import Subject
+from dasec.record.entries import Entry
+from dasec.service.status_file import Subject
 
 from .command import dasec
 from .periods import STATE, busy_history, histories

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.exits import ExitStatus
-from dasec.notify import PINGS_IN_TIME, ServiceManager
+from dasec.errors import ExitStatus
+from dasec.service.systemd import PINGS_IN_TIME, ServiceManager
 from tests.waiting import PATIENCE_S
 
 from .command import FAKE, configuration

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.budget import LONGEST_NS
-from dasec.pace import UNWATCHED_S, Pace, next_deadline
+from dasec.service.timer import UNWATCHED_S, Pace, next_deadline
 
 PERIOD_NS = 80_000_000
 
@@ -64,7 +64,7 @@ def test_the_longest_rest_and_the_look_before_it_leave_no_second_without_a_check
 def test_in_a_long_rest_somebody_looks_after_things_again_and_again_until_a_stop_signal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dasec.pace.UNWATCHED_S", 0.01)
+    monkeypatch.setattr("dasec.service.timer.UNWATCHED_S", 0.01)
     looks: list[bool] = []
 
     def look() -> None:

@@ -10,16 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from dasec.encoder import Encoder
 from dasec.model import IDLE
-from dasec.record import (
-    SCHEMA,
-    Decoder,
-    Entry,
-    decision_row,
-    result_row,
-)
-from dasec.seal import seal, unseal
+from dasec.record.checksum import seal, unseal
+from dasec.record.encode import Encoder
+from dasec.record.entries import SCHEMA, Decoder, Entry, decision_row, result_row
 
 from .periods import STATE, histories
 

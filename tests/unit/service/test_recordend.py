@@ -10,25 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.explain import APPLIED, KNOBS, explain, plain
-from dasec.grounds import IN_FORCE, Ground, Grounds
+from dasec.commands.explain import APPLIED, KNOBS, explain, plain
 from dasec.log import Announcer
-from dasec.model import (
-    NO_KNOBS,
-    Change,
-    Knob,
-    KnobValue,
-    Outcome,
-    Result,
-    VcpuId,
-)
-from dasec.record import Entry
-from dasec.recordend import IN_FORCE as IN_FORCE_IN_LINES
-from dasec.recordend import End, Write, end_of
-from dasec.recordfile import WHOLE_BYTES, WHOLE_PART, RecordFile
-from dasec.recordlines import WHOLE, Unreadable
-from dasec.recordtail import RecordTail
-from dasec.replay import replay
+from dasec.model import NO_KNOBS, Change, Knob, KnobValue, Outcome, Result, VcpuId
+from dasec.record.end import IN_FORCE as IN_FORCE_IN_LINES
+from dasec.record.end import End, Write, end_of
+from dasec.record.entries import Entry
+from dasec.record.file import WHOLE_BYTES, WHOLE_PART, RecordFile
+from dasec.record.lines import WHOLE, Unreadable
+from dasec.record.provenance import IN_FORCE, Ground, Grounds
+from dasec.record.replay import replay
+from dasec.record.tail import RecordTail
 
 from .periods import STATE, busy_history, histories
 from .recording import recorded, wrote
@@ -174,7 +166,7 @@ def test_what_a_former_policy_wrote_explains_nothing_after_it_was_put_back(tmp_p
 
 
 def test_a_record_of_an_older_version_is_read_from_its_header(tmp_path: Path) -> None:
-    from dasec.encoder import Encoder
+    from dasec.record.encode import Encoder
 
     encoder, header = Encoder.begin("none", {}, STATE)
     lines = [encoder.line(entry) for entry in busy_history(5)]

@@ -8,8 +8,8 @@ import pytest
 
 from dasec.log import Announcer
 from dasec.model import Decision, Period, Topology
-from dasec.record import Entry, Stages
-from dasec.recordfile import RETRY_NS, NotARecord, RecordFile
+from dasec.record.entries import Entry, Stages
+from dasec.record.file import RETRY_NS, NotARecord, RecordFile
 
 from .periods import STATE
 

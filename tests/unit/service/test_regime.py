@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dasec.config import load
+from dasec.config.config import load
 from dasec.log import Announcer
 from dasec.model import Level
 from dasec.policy import Parameters
-from dasec.regime import Regime, refusals
+from dasec.service.live_config import Regime, refusals
 
 ME = f"pids = [{os.getpid()}]"
 

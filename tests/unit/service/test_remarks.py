@@ -10,8 +10,8 @@ from dasec.critical import CriticalState
 from dasec.guard import GuardState, Standing, Verdict
 from dasec.log import Announcer
 from dasec.model import Decision, PolicyState
-from dasec.record import Entry
-from dasec.remarks import BLIND_PERIODS, Remarks, verdict_of
+from dasec.record.entries import Entry
+from dasec.service.policy_alerts import BLIND_PERIODS, Remarks, verdict_of
 
 from .periods import STATE, busy_history
 

@@ -14,11 +14,11 @@ from dasec.log import Announcer
 from dasec.model import Decision, Outcome, PolicyState, Result
 from dasec.plan import plan
 from dasec.policy import Dasec, Parameters, Policy, policy_named
-from dasec.record import Entry
-from dasec.recordfile import RecordFile
-from dasec.replay import ReplayFailed, replay
+from dasec.record.checksum import SEAL_LENGTH, seal
+from dasec.record.entries import Entry
+from dasec.record.file import RecordFile
+from dasec.record.replay import ReplayFailed, replay
 from dasec.rla import RlaParameters
-from dasec.seal import SEAL_LENGTH, seal
 
 from .periods import busy_history, histories
 

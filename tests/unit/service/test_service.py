@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from dasec import service
-from dasec.config import MatchSection, WorkloadSection, check
-from dasec.hosts.fake import EXACT
+from dasec.config.config import MatchSection, WorkloadSection, check
+from dasec.hosts.fake.fake import EXACT
+from dasec.hosts.fake.rehearsal import Rehearsal
 from dasec.hosts.host import Capabilities, RosterEntry
-from dasec.hosts.rehearsal import Rehearsal
 from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import IDLE, VcpuId
 from dasec.period import between
-from dasec.safety.dryrun import NoJournal
-from dasec.service import Order, serve
-from dasec.workloads.configured import discovery, selector
-from dasec.workloads.discovered import Discovered, Together
-from dasec.workloads.static import StaticWorkloads
+from dasec.safety.journal.dry_run import NoJournal
+from dasec.service.run import Order, serve
+from dasec.workloads.discovery import Discovered, Together
+from dasec.workloads.open import discovery, selector
+from dasec.workloads.processes import StaticWorkloads
 
 NO_LATENCY = replace(
     EXACT,
@@ -44,7 +43,7 @@ def dry_order(folder: Path, periods: int) -> Order:
 def run_dry(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capabilities: Capabilities
 ) -> list[dict[str, object]]:
-    monkeypatch.setattr(service, "probe", lambda *, duel, backend: capabilities)
+    monkeypatch.setattr("dasec.service.run.probe", lambda *, duel, backend: capabilities)
     serve(dry_order(folder, 3))
     return [json.loads(line) for line in (folder / "r").read_bytes().splitlines()[1:]]
 

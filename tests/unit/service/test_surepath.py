@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec import wholefile
+from dasec.linux import whole_file
 from dasec.metrics.textfile import NOTE, sweep
 
 from .periods import STATE
@@ -41,7 +41,7 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_means_stays(
     theirs: Path, secret: Path, name: str
 ) -> None:
     (theirs / name).symlink_to(secret)
-    wholefile.replace(theirs / "dasec.prom", b"metrics")
+    whole_file.replace(theirs / "dasec.prom", b"metrics")
     assert untouched(secret)
     assert [(path.name, path.is_symlink()) for path in theirs.iterdir()] == [("dasec.prom", False)]
     assert (theirs / "dasec.prom").read_bytes() == b"metrics"
@@ -49,7 +49,7 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_means_stays(
 
 def test_a_file_with_a_second_name_is_replaced_and_not_written_to(theirs: Path, secret: Path) -> None:
     (theirs / "dasec.prom.new").hardlink_to(secret)
-    wholefile.replace(theirs / "dasec.prom", b"metrics")
+    whole_file.replace(theirs / "dasec.prom", b"metrics")
     assert untouched(secret)
 
 
@@ -63,7 +63,7 @@ def test_a_link_on_the_way_that_somebody_else_could_have_put_there_is_not_follow
     with pytest.raises(
         OSError, match="'way' on the way to it is a link that somebody else could have put there"
     ):
-        wholefile.replace(theirs / "way" / "dasec.prom", b"metrics")
+        whole_file.replace(theirs / "way" / "dasec.prom", b"metrics")
     (tmp_path / NOTE).write_bytes(bytes(theirs / "way" / "dasec.prom"))
     sweep(tmp_path)
     assert [(path.name, path.stat().st_size) for path in elsewhere.iterdir()] == [("dasec.prom", 0)]
@@ -73,7 +73,7 @@ def test_a_link_on_the_way_that_only_its_operator_could_have_made_is_followed(tm
     (tmp_path / "inner").mkdir()
     (tmp_path / "way").symlink_to("inner")
     (tmp_path / "over").symlink_to(tmp_path / "way" / ".." / "way")
-    wholefile.replace(tmp_path / "over" / "dasec.prom", b"metrics")
+    whole_file.replace(tmp_path / "over" / "dasec.prom", b"metrics")
     assert (tmp_path / "inner" / "dasec.prom").read_bytes() == b"metrics"
 
 
@@ -81,13 +81,13 @@ def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(OSError, match="Too many levels of symbolic links"):
-        wholefile.replace(tmp_path / "a" / "dasec.prom", b"metrics")
+        whole_file.replace(tmp_path / "a" / "dasec.prom", b"metrics")
 
 
 def test_what_could_not_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "dasec.prom").mkdir()
     with pytest.raises(IsADirectoryError):
-        wholefile.replace(tmp_path / "dasec.prom", b"metrics")
+        whole_file.replace(tmp_path / "dasec.prom", b"metrics")
     assert [path.name for path in tmp_path.iterdir()] == ["dasec.prom"]
 
 

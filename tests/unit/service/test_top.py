@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from dasec.commands.top import RECENT_NS, Recent
 from dasec.model import Change, Decision, Knob, Outcome, Reason, Result, ThreadState, Usage, VcpuId
-from dasec.record import Entry
-from dasec.recordtail import RecordTail
-from dasec.top import RECENT_NS, Recent
+from dasec.record.entries import Entry
+from dasec.record.tail import RecordTail
 from tests.conftest import refuse
 from tests.waiting import wait_for
 

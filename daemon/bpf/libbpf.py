@@ -1,0 +1,224 @@
+"""Precompiled BPF objects through libbpf.so.1: load, attach, run, read maps; no compiler is needed.
+
+Everything that can be missing (the library, the right, the kernel's type information, a kernel function)
+ends in one exception, BpfUnavailable, whose text is one line for an operator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import functools
+import mmap
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import TracebackType
+
+LIBRARY = "libbpf.so.1"
+VMLINUX_BTF = "/sys/kernel/btf/vmlinux"
+OBJECTS = Path(__file__).parent
+
+_Pointer = ctypes.c_void_p
+_PRINTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class BpfUnavailable(Exception):
+    """BPF cannot be used here; the text says why, in one line."""
+
+
+class _TestRunOpts(ctypes.Structure):
+    """struct bpf_test_run_opts of libbpf 1.0 (bpf.h); only a `syscall` program's context is used."""
+
+    _fields_ = (
+        ("sz", ctypes.c_size_t),
+        ("data_in", _Pointer),
+        ("data_out", _Pointer),
+        ("data_size_in", ctypes.c_uint32),
+        ("data_size_out", ctypes.c_uint32),
+        ("ctx_in", _Pointer),
+        ("ctx_out", _Pointer),
+        ("ctx_size_in", ctypes.c_uint32),
+        ("ctx_size_out", ctypes.c_uint32),
+        ("retval", ctypes.c_uint32),
+        ("repeat", ctypes.c_int),
+        ("duration", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("cpu", ctypes.c_uint32),
+        ("batch_size", ctypes.c_uint32),
+    )
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(LIBRARY, use_errno=True)
+    except OSError:
+        raise BpfUnavailable(f"{LIBRARY} is not installed (Debian: apt-get install libbpf1)") from None
+    for name in ("open_mem", "find_program_by_name", "find_map_by_name"):
+        getattr(library, f"bpf_object__{name}").restype = _Pointer
+    library.bpf_program__attach.restype = _Pointer
+    library.libbpf_set_print(_QUIET)
+    return library
+
+
+def _say_nothing(level: int, form: bytes, arguments: int) -> int:
+    """libbpf prints what it tried and failed; our one line says what follows from it."""
+    return 0
+
+
+_QUIET = _PRINTER(_say_nothing)
+
+
+class Program:
+    """A `syscall` program: runs when asked, with a context that both sides read and write."""
+
+    def __init__(self, descriptor: int, context: ctypes.Structure) -> None:
+        self.context = context
+        self._opts = _TestRunOpts(
+            sz=ctypes.sizeof(_TestRunOpts),
+            ctx_in=ctypes.addressof(context),
+            ctx_size_in=ctypes.sizeof(context),
+        )
+        self._call = functools.partial(
+            ctypes.PyDLL(LIBRARY).bpf_prog_test_run_opts, descriptor, ctypes.byref(self._opts)
+        )
+
+    def run(self) -> int:
+        """Run it on the context; what it returned. Raises OSError if it could not run."""
+        code = self._call()
+        if code < 0:
+            raise OSError(-code, f"a BPF program cannot run: {os.strerror(-code)}")
+        return int(self._opts.retval)
+
+
+class HashMap:
+    """A hash map of fixed-size keys and values, read whole in one call."""
+
+    def __init__(self, descriptor: int, key_bytes: int, value_bytes: int, entries: int) -> None:
+        self._descriptor = descriptor
+        self._key_bytes, self._value_bytes, self._entries = key_bytes, value_bytes, entries
+        self._keys = ctypes.create_string_buffer(key_bytes * entries)
+        self._values = ctypes.create_string_buffer(value_bytes * entries)
+        self._next = ctypes.c_uint64()
+
+    def read(self) -> tuple[memoryview, memoryview]:
+        """All keys and all values, one behind the other, until the next read. Raises OSError."""
+        count = ctypes.c_uint32(self._entries)
+        code = _library().bpf_map_lookup_batch(
+            self._descriptor,
+            None,
+            ctypes.byref(self._next),
+            self._keys,
+            self._values,
+            ctypes.byref(count),
+            None,
+        )
+        if code < 0 and code != -errno.ENOENT:  # ENOENT: that was all
+            raise OSError(-code, f"bpf_map_lookup_batch: {os.strerror(-code)}")
+        return (
+            memoryview(self._keys)[: count.value * self._key_bytes].cast("B"),
+            memoryview(self._values)[: count.value * self._value_bytes].cast("B"),
+        )
+
+    def drop(self, key: bytes) -> None:
+        """Remove an entry, if it is there."""
+        _library().bpf_map_delete_elem(self._descriptor, key)
+
+
+class BpfObject:
+    """One loaded object. Closing it detaches and unloads everything."""
+
+    def __init__(self, image: bytes, name: str, handle: int) -> None:
+        self._image = image
+        self._name = name
+        self._handle: int | None = handle
+        self._links: list[int] = []
+        self._maps: list[mmap.mmap] = []
+
+    def program(self, name: str, context: ctypes.Structure) -> Program:
+        """The `syscall` program of that name, with its context."""
+        return Program(_library().bpf_program__fd(self._program(name)), context)
+
+    def attach(self, name: str) -> None:
+        """Let the program run where its section says. Raises BpfUnavailable."""
+        link = _library().bpf_program__attach(self._program(name))
+        if not link:
+            raise BpfUnavailable(f"the kernel does not let us attach {name}: {_why(ctypes.get_errno())}")
+        self._links.append(link)
+
+    def map_descriptor(self, name: str) -> int:
+        """The descriptor of a map, for as long as the object is open."""
+        found = _library().bpf_object__find_map_by_name(_Pointer(self._handle), name.encode())
+        if not found:
+            raise KeyError(f"{self._name} has no map {name}")
+        return int(_library().bpf_map__fd(_Pointer(found)))
+
+    def view(self, name: str, size: int) -> mmap.mmap:
+        """The values of an array map that was made for it, as memory."""
+        view = mmap.mmap(self.map_descriptor(name), size, mmap.MAP_SHARED, mmap.PROT_READ)
+        self._maps.append(view)
+        return view
+
+    def close(self) -> None:
+        """Detach, unload, free. Idempotent; views that are still exported stay readable."""
+        if self._handle is None:
+            return
+        for link in self._links:
+            _library().bpf_link__destroy(_Pointer(link))
+        for view in self._maps:
+            with contextlib.suppress(BufferError):
+                view.close()
+        _library().bpf_object__close(_Pointer(self._handle))
+        self._handle = None
+        self._links.clear()
+        self._maps.clear()
+
+    def __enter__(self) -> BpfObject:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _program(self, name: str) -> ctypes.c_void_p:
+        found = _library().bpf_object__find_program_by_name(_Pointer(self._handle), name.encode())
+        if not found:
+            raise KeyError(f"{self._name} has no program {name}")
+        return _Pointer(found)
+
+
+def load(
+    name: str, *, sizes: Mapping[str, int], without: Collection[str] = (), folder: Path = OBJECTS
+) -> BpfObject:
+    """The object `name`, loaded: maps with `sizes` entries, all programs but those in `without`.
+
+    Raises BpfUnavailable.
+    """
+    library = _library()
+    if not os.path.exists(VMLINUX_BTF):
+        raise BpfUnavailable(f"this kernel has no type information ({VMLINUX_BTF}; CONFIG_DEBUG_INFO_BTF)")
+    image = (folder / f"{name}.bpf.o").read_bytes()
+    handle = library.bpf_object__open_mem(image, ctypes.c_size_t(len(image)), None)
+    if not handle:
+        raise BpfUnavailable(f"libbpf cannot read {name}: {_why(ctypes.get_errno())}")
+    loaded = BpfObject(image, name, handle)
+    for map_name, entries in sizes.items():
+        found = library.bpf_object__find_map_by_name(_Pointer(handle), map_name.encode())
+        library.bpf_map__set_max_entries(_Pointer(found), ctypes.c_uint32(entries))
+    for program in without:
+        found = library.bpf_object__find_program_by_name(_Pointer(handle), program.encode())
+        library.bpf_program__set_autoload(_Pointer(found), ctypes.c_bool(False))
+    code = library.bpf_object__load(_Pointer(handle))
+    if code < 0:
+        loaded.close()
+        raise BpfUnavailable(f"the kernel refuses the BPF object {name}: {_why(-code)}")
+    return loaded
+
+
+def _why(code: int) -> str:
+    if code == errno.EPERM:
+        return "needs the rights of root, or CAP_BPF and CAP_PERFMON"
+    return os.strerror(code)

@@ -1,0 +1,298 @@
+"""The command `dasec`. Each command imports what it needs when it runs: `--help` stays quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from ..errors import DIRECTORY, ExitStatus, Refusal
+from ..linux.printable import printable
+
+directory_option = click.option(
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False, readable=False),
+    default=DIRECTORY,
+    envvar="RUNTIME_DIRECTORY",
+    show_default=True,
+    help="Where journal and status live.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"dasec {version('dasec')}")
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show it."
+)
+def commands() -> None:
+    """Coordinates the scheduling of consolidated VMs and containers.
+
+    Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 the host cannot do it.
+    """
+
+
+@commands.command()
+@click.option("--config", type=click.Path(path_type=Path), required=True, help="The TOML file.")
+@click.option("--dry-run", is_flag=True, help="Decide and record, but write no knob; needs no root.")
+@click.option("--periods", type=click.IntRange(min=1), help="Stop after so many.")
+@click.option("--record", type=click.Path(path_type=Path), help="Record every decision to this file.")
+@directory_option
+def run(config: Path, dry_run: bool, periods: int | None, record: Path | None, directory: Path) -> None:
+    """Control the workloads of a configuration until SIGTERM or SIGINT."""
+    from ..config import config as configuration
+    from ..service.run import Order, serve
+
+    try:
+        told = configuration.load(config)
+    except configuration.ConfigError as error:
+        raise Refusal(ExitStatus.USAGE, *error.lines) from error
+    serve(Order(config, told, dry_run or told.dry_run, periods, record, directory))
+
+
+@commands.command()
+@directory_option
+def reload(directory: Path) -> None:
+    """Let the running daemon read its configuration again, and say what it answers."""
+    from .reload import ask
+
+    click.echo(printable(ask(directory)))
+
+
+@commands.command()
+@json_option
+def probe(as_json: bool) -> None:
+    """Show what this host can do, by trying."""
+    from .survey import show
+
+    show(as_json)
+
+
+@commands.command()
+@json_option
+@directory_option
+def status(as_json: bool, directory: Path) -> None:
+    """Show what the running daemon does."""
+    import json
+    import time
+
+    from ..service.status import Absent, read, render
+
+    found = read(directory, time.monotonic_ns())
+    if isinstance(found, Absent):
+        if as_json:
+            click.echo(json.dumps({"running": False, "why": found.why}))
+        raise Refusal(ExitStatus.FAILED, found.why)
+    click.echo(json.dumps({"running": True, **found}, indent=2) if as_json else render(found))
+
+
+record_option = click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    help="A record of `dasec run --record`; default: the running daemon's.",
+)
+
+
+@commands.command()
+@click.argument("workload")
+@record_option
+@json_option
+@directory_option
+def explain(workload: str, record: Path | None, as_json: bool, directory: Path) -> None:
+    """Show why each knob of a workload is what it is."""
+    import time
+
+    from .explain import answer
+
+    kept = None if record is None else str(record)
+    click.echo(answer(workload, kept, directory, time.monotonic_ns(), as_json=as_json))
+
+
+@commands.command()
+@record_option
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 60),
+    default=1.0,
+    show_default=True,
+    help="Seconds between looks.",
+)
+@click.option("--times", type=click.IntRange(min=1), help="Stop after so many looks.")
+@directory_option
+def top(record: Path | None, interval: float, times: int | None, directory: Path) -> None:
+    """Show live who waits, which knobs they have, and why these changed."""
+    from .top import show as show_live
+
+    show_live(record, directory, interval, times)
+
+
+@commands.command()
+@directory_option
+def verify(directory: Path) -> None:
+    """Compare the kernel with what the journal says that we meant."""
+    from ..safety.verify import verify as findings_of
+
+    try:
+        findings = findings_of(directory)
+    except OSError as error:
+        raise Refusal(ExitStatus.HOST, _because(error, directory)) from error
+    for finding in findings:
+        click.echo(printable(str(finding)))
+    if findings:
+        raise Refusal(ExitStatus.FAILED, f"{len(findings)} findings: {directory}: see above")
+    click.echo("clean: the kernel holds what it should")
+
+
+@commands.command()
+@click.option("--force", is_flag=True, help="Also under a running daemon, which then yields those knobs.")
+@directory_option
+def restore(directory: Path, force: bool) -> None:
+    """Put everything back; harmless to repeat."""
+    from ..metrics.textfile import sweep
+    from ..safety.restore import restore as put_all_back
+
+    if not directory.exists():
+        click.echo(f"nothing to put back: {directory} does not exist")
+        return
+    try:
+        restored, notices = put_all_back(directory, force=force)
+    except OSError as error:
+        raise Refusal(ExitStatus.HOST, _because(error, directory)) from error
+    sweep(directory)
+    for line in (*map(str, notices), *restored.left_alone, *restored.waiting, *restored.failed):
+        click.echo(printable(line))
+    held = f", {len(restored.waiting)} still held: repeat this then" if restored.waiting else ""
+    click.echo(f"{restored.put_back} knobs put back, {restored.vanished} of threads that are gone{held}")
+    if restored.failed:
+        raise Refusal(ExitStatus.FAILED, f"{len(restored.failed)} knobs not put back: see above")
+
+
+def _because(error: OSError, directory: Path) -> str:
+    """An error of the state directory as one line; the safety modules' own say everything themselves."""
+    if error.filename is None:
+        return error.strerror or str(error)
+    return f"{directory}: {error.strerror}: run as root, or name another with --directory"
+
+
+@commands.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def replay(file: Path) -> None:
+    """Decide a record again; fail at the first difference."""
+    from ..record.replay import ReplayFailed
+    from ..record.replay import replay as replay_file
+
+    try:
+        verdict = replay_file(file)
+    except ReplayFailed as error:
+        raise Refusal(ExitStatus.FAILED, str(error)) from error
+    except OSError as error:
+        raise Refusal(ExitStatus.USAGE, f"{file}: {error.strerror}: give a readable record") from error
+    for notice in verdict.notices:
+        click.echo(printable(f"dasec: {notice}"), err=True)
+    click.echo(f"{file}: {verdict.periods} periods, {verdict.changes} changes: every decision identical")
+
+
+connect_option = click.option(
+    "--connect", "uri", default="qemu:///system", show_default=True, help="libvirt's URI."
+)
+
+
+@commands.group()
+def vm() -> None:
+    """Let libvirt domains opt in and out by their own metadata."""
+
+
+@vm.command()
+@click.argument("name")
+@click.option("--share", type=click.IntRange(2, 262144), help="Its share; default: what the host gives it.")
+@connect_option
+def enable(name: str, share: int | None, uri: str) -> None:
+    """Let a domain opt in, now and after its next start."""
+    from ..workloads.libvirt.metadata import Consent
+    from .vm import enable as opt_in
+
+    click.echo(opt_in(uri, name, Consent(share)))
+
+
+@vm.command()
+@click.argument("name")
+@connect_option
+def disable(name: str, uri: str) -> None:
+    """Let a domain opt out; its knobs are put back at the daemon's next look."""
+    from .vm import disable as opt_out
+
+    click.echo(opt_out(uri, name))
+
+
+PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+"""Settings of a command whose arguments belong to another module's command."""
+
+
+@commands.command(context_settings=PASS_ON, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def demo(arguments: tuple[str, ...]) -> None:
+    """Compare policies on consolidated real workloads on this machine."""
+    from ..lab.demo.command import command
+
+    command.main(list(arguments), prog_name="dasec demo", standalone_mode=False)
+
+
+@commands.command(context_settings=PASS_ON, add_help_option=False, hidden=True)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def load(arguments: tuple[str, ...]) -> None:
+    """Run the native load tool of the experiments, and add histograms to its results."""
+    from ..lab.load_tool import command
+
+    command.main(list(arguments), prog_name="dasec load", standalone_mode=False)
+
+
+@commands.group()
+def bench() -> None:
+    """Measure the daemon itself."""
+
+
+@bench.command(context_settings=PASS_ON, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def overhead(arguments: tuple[str, ...]) -> None:
+    """Measure what a period costs with real threads."""
+    from ..lab.overhead.command import command
+
+    command.main(list(arguments), prog_name="dasec bench overhead", standalone_mode=False)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit with its status; a user's error is one line, a bug a traceback."""
+    sys.exit(_outcome(arguments))
+
+
+def _outcome(arguments: list[str] | None) -> int:
+    try:
+        commands.main(arguments, prog_name="dasec", standalone_mode=False)
+        sys.stdout.flush()
+    except Refusal as refusal:
+        for line in refusal.lines:
+            click.echo(printable(f"dasec: {line}"), err=True)
+        return refusal.status
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return ExitStatus.USAGE
+    except click.ClickException as error:
+        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "dasec"
+        click.echo(f"dasec: {error.format_message()} See `{command} --help`.", err=True)
+        return ExitStatus.USAGE
+    except click.Abort:
+        click.echo("dasec: interrupted", err=True)
+        return ExitStatus.FAILED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.FAILED
+    return ExitStatus.DONE

@@ -1,0 +1,216 @@
+"""`dasec top`: who waits, which knobs they have, and why they changed last; from the record, as it grows."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import ExitStatus, Refusal
+from ..linux import cpulist
+from ..linux.printable import printable
+from ..model import IDLE, NO_KNOBS, Knob, Knobs, Workload
+from ..record.lines import Unreadable
+from ..record.provenance import Ground, Grounds
+from ..record.tail import RecordTail, Seen
+from ..service.status import Status
+from .explain import record_of
+from .rule_text import milliseconds
+
+RECENT_NS = 2_000_000_000
+"""What percentages are of: long enough to be calm, short enough to see a change."""
+
+WAITS_BAD_PERCENT, WAITS_PERCENT = 10.0, 5.0
+"""CPU-Ready from which a vCPU is shown in red and in yellow: the bands that operators of hypervisors use."""
+
+HEAD_LINES = 4
+"""Two lines above the table, its own head, and one to spare for the cursor."""
+
+
+class Row(NamedTuple):
+    """One vCPU of late. `wait_ms` is the mean wait for a core of its dispatches."""
+
+    name: str
+    run_percent: float
+    ready_percent: float
+    wait_ms: float
+    knobs: Knobs
+    last: str
+
+
+class Recent:
+    """What the record told of late."""
+
+    def __init__(self, tail: RecordTail) -> None:
+        self._tail = tail
+        self._seen: deque[Seen] = deque()
+        self.grounds = Grounds()
+
+    def look(self) -> Seen:
+        """The last period. Raises Refusal if there is none, or the record cannot be read."""
+        try:
+            for seen in self._tail.read():
+                self.grounds.read(seen.line, seen.layout)
+                self._seen.append(seen)
+                self._forget()
+        except Unreadable as error:
+            raise Refusal(ExitStatus.USAGE, str(error)) from error
+        if not self._seen:
+            raise Refusal(ExitStatus.FAILED, f"{self._tail.path}: holds no period yet: try again in a second")
+        return self._seen[-1]
+
+    def rows(self, workload: Workload) -> list[Row]:
+        """The vCPUs of a workload, those that waited longest first."""
+        found = [self._row(workload, number) for number in range(len(workload.vcpus))]
+        return sorted(found, key=lambda row: -row.ready_percent)
+
+    def _forget(self) -> None:
+        total_ns = sum(seen.period.length_ns for seen in self._seen)
+        if total_ns - self._seen[0].period.length_ns >= RECENT_NS:
+            self._seen.popleft()
+
+    def _row(self, workload: Workload, number: int) -> Row:
+        vcpu = workload.vcpus[number]
+        last = self._seen[-1]
+        used = [seen.period.usage.get(vcpu.id, IDLE) for seen in self._seen]
+        length_ns = sum(seen.period.length_ns for seen in self._seen)
+        ready_ns, dispatches = sum(each.ready_ns for each in used), sum(each.dispatches for each in used)
+        return Row(
+            f"{printable(vcpu.name)} {vcpu.id.tid}",
+            100 * sum(each.consumed_ns for each in used) / length_ns,
+            100 * ready_ns / length_ns,
+            ready_ns / max(dispatches, 1) / 1e6,
+            last.period.knobs.get(vcpu.id, NO_KNOBS),
+            _last(list(chain.from_iterable(self.grounds.of(vcpu.id, knob) for knob in Knob)), last),
+        )
+
+
+def _last(grounds: Sequence[Ground | None], last: Seen) -> str:
+    """The rule of the last write, and how long ago that was."""
+    ground = max(filter(None, grounds), key=lambda each: each.clock_ns, default=None)
+    if ground is None:
+        return ""
+    ago_s = (last.line["clock_ns"] - ground.clock_ns) / 1e9
+    age = (
+        f"{ago_s:.0f}s"
+        if ago_s < 600
+        else f"{ago_s / 60:.0f}min"
+        if ago_s < 36_000
+        else f"{ago_s / 3600:.0f}h"
+    )
+    return f"{ground.result.change.rule} {age}"
+
+
+def picture(recent: Recent, status: Status | None, height: int) -> Group:
+    """What is shown, in so many lines."""
+    last = recent.look()
+    room = max(1, height - HEAD_LINES)
+    lines = list(_lines(recent, last.period.workloads, status))
+    table = Table(box=None, padding=(0, 1, 0, 0), expand=True, header_style="reverse")
+    for title in ("vCPU", "run %", "ready %", "wait ms", "weight", "latency", "CPUs", "last change"):
+        left = title in ("vCPU", "last change")
+        table.add_column(title, justify="left" if left else "right", no_wrap=True, overflow="ellipsis")
+    for line in lines if len(lines) <= room else lines[: room - 1]:
+        table.add_row(*line)
+    if len(lines) > room:
+        table.add_row(f"… {len(lines) - room + 1} more")
+    return Group(_first(last, status), _second(last, status), table)
+
+
+def _first(last: Seen, status: Status | None) -> Text:
+    work_ms = sum(last.line["stages_ns"].values()) / 1e6
+    what = f"{status['policy']} on {status['capabilities']['backend']}" if status else "a record"
+    own = f", own CPU {status['own_cpu_percent']:.1f} %" if status else ""
+    late = last.line.get("late_periods", 0)
+    return _cut(f"dasec: {what}, period {last.period.index} ({late} late), work {work_ms:.1f} ms{own}")
+
+
+def _second(last: Seen, status: Status | None) -> Text:
+    """The worst news, or the extent."""
+    troubles = status["troubles"] if status else []
+    if troubles:
+        more = f" (and {len(troubles) - 1} more: dasec status)" if len(troubles) > 1 else ""
+        return _cut(f"trouble: {troubles[0]}{more}", "bold red")
+    vcpus = len(last.layout.order)
+    cores = len(last.period.topology.cores)
+    return _cut(f"{len(last.period.workloads)} workloads, {vcpus} vCPUs on {cores} cores; Ctrl-C ends")
+
+
+def _cut(text: str, style: str = "") -> Text:
+    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _lines(
+    recent: Recent, workloads: Sequence[Workload], status: Status | None
+) -> Iterator[tuple[Text | str, ...]]:
+    """A line a workload and a line a vCPU."""
+    off = {one["name"] for one in status["workloads"] if "policy off" in one["guard"]} if status else set()
+    for workload in workloads:
+        rows = recent.rows(workload)
+        yield (
+            Text(printable(workload.name), style="bold"),
+            f"{sum(row.run_percent for row in rows):.1f}",
+            f"{sum(row.ready_percent for row in rows):.1f}",
+            *("", "", "", ""),
+            "guard: policy off" if workload.name in off else f"share {workload.share}",
+        )
+        for row in rows:
+            yield _line(row)
+
+
+def _line(row: Row) -> tuple[Text | str, ...]:
+    weight, latency_ns, affinity = row.knobs
+    style = (
+        "red"
+        if row.ready_percent >= WAITS_BAD_PERCENT
+        else "yellow"
+        if row.ready_percent >= WAITS_PERCENT
+        else ""
+    )
+    return (
+        Text(f" {row.name}"),
+        f"{row.run_percent:.1f}",
+        Text(f"{row.ready_percent:.1f}", style=style),
+        f"{row.wait_ms:.2f}",
+        "-" if weight is None else str(weight),
+        "-" if latency_ns is None else milliseconds(latency_ns),
+        "-" if affinity is None else cpulist.render(affinity),
+        Text(printable(row.last)),
+    )
+
+
+def show(record: Path | None, directory: Path, interval_s: float, times: int | None) -> None:
+    """Until Ctrl-C, or so many times; once, as plain text, where no terminal is. Raises Refusal."""
+    console = Console(highlight=False)
+    kept, status = (record, None) if record else record_of(directory, time.monotonic_ns())
+
+    def said() -> Status | None:
+        return None if status is None else record_of(directory, time.monotonic_ns())[1]
+
+    recent = Recent(RecordTail(kept))
+    if not console.is_terminal:
+        console.print(picture(recent, status, 10**6))
+        return
+    with Live(
+        picture(recent, status, console.height), console=console, screen=True, auto_refresh=False
+    ) as live:
+        _follow(lambda: live.update(picture(recent, said(), console.height), refresh=True), interval_s, times)
+
+
+def _follow(refresh: Callable[[], None], interval_s: float, times: int | None) -> None:
+    left = -1 if times is None else times
+    try:
+        while left:
+            refresh()
+            left -= 1
+            time.sleep(interval_s)
+    except KeyboardInterrupt:
+        return

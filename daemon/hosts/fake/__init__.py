@@ -1,0 +1,1 @@
+"""A host without a kernel."""

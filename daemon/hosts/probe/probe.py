@@ -1,0 +1,145 @@
+"""What can this host do? Found by trying: set, read back, put back, on a child of our own.
+
+A kernel that has our patch is used by way of it (`patched_cfs`), any other as `mainline`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...bpf.wake_edges import open_edges
+from ...linux import affinity, cgroupfs, cpus, procfs, schedattr
+from ...linux.cgroupfs import Hierarchy
+from ...linux.errors import HierarchyMissing, ThreadGone
+from ...model import Level
+from ...safety.groups import probe_group
+from ..host import Capabilities, Finding
+from ..patched.probe import NO_PATCH, try_patch
+from . import surroundings
+from .dummy import sleeper
+from .nesting import Nesting, nesting_of
+from .reweight import try_duel
+
+TRIED_SLICE_NS = 4_000_000
+TRIED_WEIGHTS = {1: 1126, 2: 110}
+"""10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
+
+_ALONE = "of a vCPU alone in its cgroup, that group's: "
+
+
+def probe(
+    proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool = True, backend: str = "auto"
+) -> Capabilities:
+    """Try everything. `duel` False leaves out whether the kernel starves groups (two seconds at most);
+    `backend` "mainline" leaves out our patch."""
+    with sleeper() as pid:
+        patch = try_patch(pid, proc) if backend != "mainline" else NO_PATCH
+        slices = _try_slice(pid)
+        masks = _try_affinity(pid)
+    weights, hierarchy = _try_weight(proc)
+    warnings = [*surroundings.warnings(proc, sysfs)]
+    if patch.broken:
+        warnings.append(f"{patch.edges.note}: not used")
+    nesting = Nesting()
+    if duel and weights.works and hierarchy is not None:
+        nesting = _try_nesting(hierarchy, platform.release())
+    warnings.extend(nesting.warnings)
+    if patch.works:
+        slices, edges = patch.latency, patch.edges
+        weights = Finding(True, f"{patch.weight.note}; {_ALONE}{weights.note}")
+    else:
+        edges = _try_edges()
+    return Capabilities(
+        backend="patched_cfs" if patch.works else "mainline",
+        weight=weights.works,
+        weight_note=weights.note,
+        rescheduling_latency=slices.works,
+        rescheduling_latency_note=slices.note,
+        affinity=masks.works,
+        affinity_note=masks.note,
+        wake_edges=edges.works,
+        wake_edges_note=edges.note,
+        warnings=tuple(warnings),
+        nested_weight=nesting.works,
+    )
+
+
+def _try_slice(pid: int) -> Finding:
+    try:
+        schedattr.set_slice(pid, TRIED_SLICE_NS)
+        kept = schedattr.get(pid).slice_ns
+        schedattr.set_slice(pid, 0)
+        default = schedattr.get(pid).slice_ns
+    except OSError as error:
+        return Finding(False, f"sched_setattr: {error.strerror or error}")
+    if kept != TRIED_SLICE_NS:
+        return Finding(
+            False, "the kernel ignores the slice (needs EEVDF, Linux 6.12 or newer): TSA and RCR only"
+        )
+    return Finding(True, f"slice by sched_setattr; the default is {default / 1e6:g} ms")
+
+
+def _try_affinity(pid: int) -> Finding:
+    try:
+        before = affinity.get(pid)
+        affinity.put(pid, before[:1])
+        kept = affinity.get(pid)
+        affinity.put(pid, ())
+        after = affinity.get(pid)
+    except OSError as error:
+        return Finding(False, f"sched_setaffinity: {error.strerror or error}")
+    if kept != before[:1]:
+        return Finding(False, "the kernel did not keep the mask")
+    return Finding(True, f"sched_setaffinity on {len(after)} CPUs")
+
+
+def _try_edges() -> Finding:
+    monitor = open_edges(Level.FULL, slots=1, edges=1)
+    monitor.close()
+    if monitor.level is Level.NONE:
+        return Finding(False, monitor.note)
+    return Finding(True, "BPF monitor at sched_waking and sched_switch")
+
+
+def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:
+    try:
+        hierarchy = cgroupfs.find_hierarchy(proc)
+    except HierarchyMissing as error:
+        return Finding(False, str(error)), None
+    wanted = TRIED_WEIGHTS[hierarchy.version]
+    where = f"{'cpu.shares' if hierarchy.version == 1 else 'cpu.weight'} below {hierarchy.mount}"
+    try:
+        with _group(hierarchy) as group:
+            file = hierarchy.weight_file(group)
+            cgroupfs.write_weight(file, wanted)
+            kept = cgroupfs.read_weight(file)
+    except (ThreadGone, FileNotFoundError):
+        return Finding(True, f"{where}: only in groups of our own: nobody hands the controller on"), hierarchy
+    except OSError as error:
+        return Finding(False, f"{where}: {error.strerror or error}"), hierarchy
+    if kept != wanted:
+        return Finding(False, f"{where}: the kernel did not keep the weight"), hierarchy
+    return Finding(True, f"{where} (cgroup v{hierarchy.version}), for vCPUs alone in their group"), hierarchy
+
+
+@contextmanager
+def _group(hierarchy: Hierarchy) -> Iterator[str]:
+    group = f"{hierarchy.root.rstrip('/')}/{probe_group()}"
+    os.mkdir(hierarchy.directory(group))
+    try:
+        yield group
+    finally:
+        cgroupfs.remove_group(hierarchy.directory(group))
+
+
+def _try_nesting(hierarchy: Hierarchy, release: str) -> Nesting:
+    usable = affinity.get(0)
+    if len(usable) < 2:
+        return nesting_of("it takes two CPUs to try", release)
+    try:
+        return nesting_of(try_duel(hierarchy, hierarchy.root, usable[-1], usable[-2]), release)
+    except OSError as error:
+        return nesting_of(f"it could not be tried: {error.strerror or error}", release)

@@ -1,0 +1,113 @@
+"""The real daemon as a process of its own, so that its CPU time is part of the result."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...safety.verify import our_groups, verify
+from .errors import StartMissed, failure
+from .layout import DAEMON
+from .process import ensure_alive, last_line, start
+from .tree import Tree
+from .untouched import ours
+
+STOP_PATIENCE_S = 20.0
+"""On a host whose other work leaves us next to nothing, 5 s were not enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How often the daemon applied each outcome, and what troubles it has (a policy that sees no wake-ups
+    would be taken for harmless and useless)."""
+
+    decided: Mapping[str, int] = field(default_factory=dict)
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A running daemon."""
+
+    policy: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    state: Path
+
+    def ensure_alive(self) -> None:
+        """Refusal with its last words if it ended by itself."""
+        ensure_alive(self.process, f"dasec run, policy {self.policy}", self.log)
+
+    def ensure_begun(self) -> None:
+        """StartMissed if it has not said its first line yet: it would be taken for harmless and useless."""
+        if not self.log.stat().st_size:
+            raise StartMissed
+
+    def report(self) -> Report:
+        """What its status file says now; nothing if it has not reported."""
+        try:
+            status = json.loads((self.state / "status.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return Report()
+        rules = {f"rule {rule}": int(count) for rule, count in status["changes_by_rule"].items()}
+        outcomes = {str(outcome): int(count) for outcome, count in status["outcomes"].items()}
+        periods = {"periods": int(status["periods"]), "late periods": int(status["late_periods"])}
+        return Report(rules | outcomes | periods, tuple(map(str, status["troubles"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """A workload as the daemon's configuration names it: by a group, or else by its processes."""
+
+    name: str
+    share: int
+    pids: tuple[int, ...]
+    cgroup: str | None = None
+
+    def table(self) -> list[str]:
+        """Its lines in the configuration."""
+        selector = (
+            f"pids = {list(self.pids)}" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
+        )
+        return ["", "[[workload]]", f"name = {json.dumps(self.name)}", f"share = {self.share}", selector]
+
+
+def configuration(policy: str, workloads: Sequence[Managed], settings: str | None = None) -> str:
+    """The daemon's configuration: the policy with its defaults, or these settings, and every workload.
+
+    What is measured is the policy itself, unless the settings say what the guard shall do."""
+    lines = [f"policy = {json.dumps(policy)}" if settings is None else settings]
+    lines += [] if settings is not None and "[guard]" in settings else ["", "[guard]", "enabled = false"]
+    for workload in workloads:
+        lines += workload.table()
+    return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def running(
+    tree: Tree, directory: Path, policy: str, told: str, record: Path | None = None
+) -> Iterator[Controller]:
+    """The daemon, so configured, runs while the block does; it must put everything back at the end."""
+    config, log, state = directory / "dasec.toml", directory / "daemon.log", directory / "state"
+    config.write_text(told, encoding="utf-8")
+    command = [sys.executable, "-P", "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
+    command += ["--record", str(record)] if record else []
+    process = start(tree, DAEMON, command, log)
+    controller = Controller(policy, process, log, state)
+    yield controller
+    controller.ensure_alive()
+    process.send_signal(signal.SIGTERM)
+    try:
+        status = process.wait(STOP_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        raise failure(f"dasec run, policy {policy}: has not stopped within {STOP_PATIENCE_S:g} s") from None
+    if status != 0:
+        raise failure(f"dasec run, policy {policy}: exit status {status}: {last_line(log)}")
+    for finding in ours(verify(state), our_groups()):
+        raise failure(f"dasec run, policy {policy}: not put back: {finding}")

@@ -1,0 +1,66 @@
+"""What the demo cannot do without, checked before the first effect; each lack is one line."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+from ...errors import ExitStatus, Refusal
+from ...hosts.host import Capabilities
+from ...hosts.probe.probe import probe
+from ...linux.cgroupfs import find_hierarchy
+from ...linux.errors import HierarchyMissing
+from .. import load_tool
+from .run import Tools
+from .tree import Tree
+
+LIBRARIES = ("hdrh", "matplotlib", "numpy", "scipy")
+WITHOUT_ROOT = "`dasec run --dry-run --config FILE` still decides, for any processes, without writing"
+
+
+def unable(line: str) -> Refusal:
+    """This host, or this user on it, cannot run the demo."""
+    return Refusal(ExitStatus.HOST, f"demo: {line}")
+
+
+def check_root() -> None:
+    """Refusal without root."""
+    if os.geteuid() != 0:
+        raise unable(f"makes cgroups and sets other processes' knobs: run it as root; {WITHOUT_ROOT}")
+
+
+def check_libraries() -> None:
+    """Refusal without the extra `demo`."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise unable(f"{', '.join(missing)}: not installed: pip install 'dasec[demo]'")
+
+
+def find_tools() -> Tools:
+    """The programs that make up the workloads, or a Refusal."""
+    memcached = shutil.which("memcached")
+    if memcached is None:
+        raise unable("memcached: not found: apt-get install memcached")
+    return Tools(load_tool.find_tool(), Path(memcached))
+
+
+def find_tree() -> Tree:
+    """Where our groups will hang, or a Refusal."""
+    try:
+        tree = Tree.of(find_hierarchy())
+    except HierarchyMissing as error:
+        raise unable(f"cgroup: {error}: mount one; {WITHOUT_ROOT}") from error
+    if not os.access(tree.top.parent, os.W_OK):
+        raise unable(f"{tree.top.parent}: cannot be written (read-only mount?): {WITHOUT_ROOT}")
+    return tree
+
+
+def capabilities() -> Capabilities:
+    """What the policies can do here, or a Refusal if that is nothing."""
+    found = probe(duel=False)
+    if not (found.weight or found.rescheduling_latency or found.affinity):
+        notes = (found.weight_note, found.rescheduling_latency_note, found.affinity_note)
+        raise unable(f"no knob works here ({'; '.join(notes)}): {WITHOUT_ROOT}")
+    return found

@@ -1,0 +1,176 @@
+"""The file that the record goes to: bounded, turned over when full, and never a reason to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ..linux.sure_path import Place, place_of
+from ..log import Announcer
+from ..model import PolicyState
+from .encode import Encoder
+from .entries import Entry
+from .lines import FIRST_BYTES
+from .provenance import Grounds
+
+RETRY_NS = 10_000_000_000
+"""How long a record that could not be written rests before the next try."""
+
+WHOLE_BYTES = 1 << 18
+"""How far apart the lines lie at least that leave nothing out, from which `dasec explain` and `dasec top`
+read on (docs/record.md, "Reading from the end")."""
+
+WHOLE_PART = 8
+"""Such lines are one part in so many of the record at most, however many vCPUs there are."""
+
+
+class NotARecord(Exception):
+    """The file to record to holds something else."""
+
+
+class RecordFile:
+    """Appends lines to a file. An existing record moves aside as FILE.1, as does one that is full."""
+
+    def __init__(
+        self,
+        path: Path,
+        policy: str,
+        parameters: object,
+        announcer: Announcer,
+        *,
+        max_bytes: int,
+        files: int,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._path, self._policy, self._parameters = path, policy, parameters
+        self._announcer = announcer
+        self._max_bytes, self._files = max_bytes, files
+        self._clock = clock
+        self._descriptor = -1
+        self._size = self._whole_at = 0
+        self._bounded = True
+        self._grounds = Grounds()
+        self._encoder: Encoder | None = None
+        self._retry_ns = 0
+        refuse_foreign(path)
+        self._guarded(self._turn_over)
+
+    def write(self, entry: Entry, before: PolicyState) -> None:
+        """Add one period, decided from the state `before`. A full disk is announced, never raised."""
+        self._grounds.note(entry)
+        if self._descriptor < 0 and self._clock() < self._retry_ns:
+            return
+        self._guarded(lambda: self._append(entry, before))
+
+    def turn(self, policy: str, parameters: object) -> None:
+        """Another policy decides from the next period on: it gets a header of its own, and finds every knob
+        as before the first."""
+        self._policy, self._parameters = policy, parameters
+        self._encoder, self._grounds = None, Grounds()
+
+    def close(self) -> None:
+        """End the record."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except OSError as error:
+            self.close()
+            self._encoder = None
+            self._retry_ns = self._clock() + RETRY_NS
+            self._announcer.state(
+                "record",
+                f"record {self._path}: {error.strerror}: running on without a record,"
+                f" trying again every {RETRY_NS // 10**9} s",
+            )
+        else:
+            self._announcer.state("record", None, f"record {self._path}: writing again")
+
+    def _append(self, entry: Entry, before: PolicyState) -> None:
+        if self._descriptor < 0:
+            self._open()
+        elif self._bounded and self._size >= self._max_bytes:
+            self._turn_over()
+        header = b""
+        if self._encoder is None:
+            self._encoder, header = Encoder.begin(self._policy, self._parameters, before)
+        whole = bool(header) or self._size >= self._whole_at
+        line = self._encoder.line(entry, self._grounds.rows(entry.period) if whole else None)
+        if whole:
+            self._whole_at = self._size + max(WHOLE_BYTES, WHOLE_PART * len(line))
+        self._put(header + line)
+
+    def _put(self, data: bytes) -> None:
+        """All of `data` or, as far as the file allows, none of it."""
+        written = os.write(self._descriptor, data)
+        if written != len(data):
+            if self._bounded:
+                os.ftruncate(self._descriptor, self._size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size += written
+
+    def _open(self) -> None:
+        with place_of(self._path, follow=True) as place:
+            self._descriptor = place.open(os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o640)
+        status = os.fstat(self._descriptor)
+        if place.shared and not _is_our_file(status):
+            raise PermissionError(errno.EPERM, "somebody else has put it there")
+        os.set_blocking(self._descriptor, True)
+        self._bounded = stat.S_ISREG(status.st_mode)
+        self._size = status.st_size
+        self._encoder = None
+
+    def _turn_over(self) -> None:
+        """FILE becomes FILE.1, that FILE.2 and so on; the oldest goes."""
+        self.close()
+        with place_of(self._path, follow=True) as place:
+            if _has_content(place):
+                for number in range(self._files - 1, 0, -1):
+                    older, oldest = (numbered(place.name, one) for one in (number - 1, number))
+                    with contextlib.suppress(FileNotFoundError):
+                        os.replace(older, oldest, src_dir_fd=place.fd, dst_dir_fd=place.fd)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(place.name, dir_fd=place.fd)
+        self._open()
+
+
+def numbered(name: str, number: int) -> str:
+    """The name of the record that is `number` turns old."""
+    return f"{name}.{number}" if number else name
+
+
+def _has_content(place: Place) -> bool:
+    try:
+        status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=place.kernels)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not place.kernels
+
+
+def _is_our_file(status: os.stat_result) -> bool:
+    """A file of ours that has no other name: others could have brought a pipe, or another file."""
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and status.st_nlink == 1
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise NotARecord rather than move somebody else's file aside. A power cut may leave less of a record
+    than its first bytes, and zeros after it (ext4 knew its length and not its data): a service that refused
+    that would stay down."""
+    try:
+        with (
+            place_of(path, follow=True) as place,
+            open(place.open(os.O_RDONLY | os.O_NONBLOCK), "rb") as file,
+        ):
+            head = file.read(len(FIRST_BYTES)) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return
+    if not FIRST_BYTES.startswith(head.rstrip(b"\0")):
+        raise NotARecord(f"{path}: is not a DASEC record: give another file to record to")

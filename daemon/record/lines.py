@@ -1,0 +1,112 @@
+"""The lines of a record from its end: from the last one that leaves nothing out, and then on as it grows.
+
+Such lines come at short distances (recordfile.py), however long the record is, and the first line of every
+file is one; so nothing older is ever needed, neither from this file nor from FILE.1.
+
+Nothing here decodes a line, and little is imported: `dasec explain` is to answer at once.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+
+from .checksum import SEAL_LENGTH, unseal
+
+FIRST_BYTES = b'{"dasec_record":'
+"""How a header begins, and so every record."""
+
+WHOLE = b',"held":['
+"""What only lines have that leave nothing out: in a name, the quotes would have backslashes."""
+
+UNREAD = (0, 0)
+"""The device and inode of no file: nothing was read yet."""
+
+
+MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+"""What taking a line apart raises that is JSON, or is not, and no period: its checksum is only a checksum."""
+
+
+class Unreadable(Exception):
+    """The record cannot be read: one line that says what, where, and how to mend it."""
+
+
+class RecordLines:
+    """What a record tells from its last whole line on, and what is added to it later."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._identity = UNREAD
+        self._offset = 0
+        self._chain = 0
+
+    def read(self) -> Iterator[bytes]:
+        """The lines not read yet, each with the right checksum; none while the record is being turned over.
+        A header, and b"" where reading begins anew: nothing of an earlier line holds. Raises Unreadable."""
+        anew = False
+        try:
+            with open(self.path, "rb") as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise Unreadable(
+                        f"{self.path}: is not a regular file: give a record that can be read again"
+                    )
+                if (status.st_dev, status.st_ino) != self._identity or status.st_size < self._offset:
+                    self._identity = status.st_dev, status.st_ino
+                    self._offset = self._begin(_mapped(file.fileno(), status.st_size))
+                    anew = True
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError as error:
+            if self._identity == UNREAD:
+                raise Unreadable(f"{self.path}: {error.strerror}: give a readable record") from error
+            return
+        except OSError as error:
+            raise Unreadable(f"{self.path}: {error.strerror}: give a readable record") from error
+        end = data.rfind(b"\n") + 1
+        self._offset += end
+        if anew:
+            yield b""
+        for line in data[:end].split(b"\n")[:-1]:
+            opened = unseal(line, 0 if line.startswith(FIRST_BYTES) else self._chain)
+            if opened is None:
+                raise Unreadable(f"{self.path}: a checksum is wrong: `dasec replay` says where")
+            self._chain = opened[1]
+            yield line
+
+    def _begin(self, data: mmap.mmap | bytes) -> int:
+        """Where the last whole line begins, or the header before it if there is none between."""
+        if data[: len(FIRST_BYTES)] not in (FIRST_BYTES, b""):
+            raise Unreadable(
+                f"{self.path}: is not a DASEC record: give a file that `dasec run --record` wrote"
+            )
+        complete = data.rfind(b"\n") + 1
+        start = data.rfind(b"\n", 0, max(data.rfind(WHOLE, 0, complete), 0)) + 1
+        before = data[max(start - SEAL_LENGTH - 1, 0) : max(start - 1, 0)]
+        self._chain = _chain_after(before) if before else 0
+        return start
+
+
+def begins_anew(line: bytes) -> bool:
+    """Is nothing of the lines before it needed to read on, and nothing of them true?"""
+    return not line or line.startswith(FIRST_BYTES)
+
+
+def not_a_period(path: str, error: Exception) -> Unreadable:
+    """A line whose checksum is right and whose content is not."""
+    return Unreadable(f"{path}: a line is not a period ({error!r}): `dasec replay` says which")
+
+
+def _mapped(descriptor: int, size: int) -> mmap.mmap | bytes:
+    """The file without reading it; nothing of an empty one."""
+    return mmap.mmap(descriptor, size, prot=mmap.PROT_READ) if size else b""
+
+
+def _chain_after(seal: bytes) -> int:
+    """What the checksum of the line before says; 0 where it has none, which the next line's will show."""
+    try:
+        return int(seal[-len('00000000"}') : -len('"}')], 16)
+    except ValueError:
+        return 0

@@ -1,0 +1,43 @@
+"""A record from its end (recordlines.py), decoded: for who shows every vCPU of every period."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..model import Period
+from .entries import Decoder, Layout, PeriodLine
+from .lines import MALFORMED, RecordLines, begins_anew, not_a_period
+
+
+class Seen(NamedTuple):
+    """One period of a record: its values, its line, and whom the line's numbers mean."""
+
+    period: Period
+    line: PeriodLine
+    layout: Layout
+
+
+class RecordTail:
+    """What a record tells from its last whole line on, and what is added to it later."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._lines = RecordLines(path)
+        self._decoder = Decoder()
+
+    def read(self) -> Iterator[Seen]:
+        """The periods not read yet; none while the record is being turned over. Raises Unreadable."""
+        for line in self._lines.read():
+            if begins_anew(line):
+                self._decoder = Decoder()
+            else:
+                yield self._decoded(line)
+
+    def _decoded(self, line: bytes) -> Seen:
+        try:
+            period, parsed = self._decoder.period(line)
+        except MALFORMED as error:
+            raise not_a_period(self.path, error) from error
+        return Seen(period, parsed, self._decoder.layout)

@@ -1,0 +1,364 @@
+"""`dasec run`: puts the parts together, runs the loop, takes everything down in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import log
+from ..bpf.edges import WakeEdges
+from ..bpf.wake_edges import open_edges
+from ..budget import Budget
+from ..config.config import Config
+from ..errors import ExitStatus, Refusal
+from ..hosts.fake.rehearsal import Rehearsal
+from ..hosts.host import Capabilities, Host, Restored, Shortfall
+from ..hosts.mainline import Mainline, OnForeignWrite
+from ..hosts.patched import PatchedCfs
+from ..hosts.probe.probe import probe
+from ..linux import cpulist
+from ..log import LOGGER, Announcer
+from ..loop import Parts, control
+from ..metrics.textfile import sweep
+from ..model import Core, Level, PolicyState
+from ..policy import EDGES
+from ..record.entries import Entry
+from ..record.file import NotARecord, RecordFile
+from ..safety.groups import sweep_probes
+from ..safety.host_lock import HostLock
+from ..safety.journal.directory import MOMENTARY
+from ..safety.journal.dry_run import NoJournal
+from ..safety.journal.journal import Journal
+from ..safety.keeper import Keeper
+from ..safety.restore import put_all_back, recover
+from .give_way import giving_way
+from .host_alerts import Incidents
+from .live_config import Regime
+from .policy_alerts import Remarks
+from .status_file import StatusFile, Subject
+from .systemd import ServiceManager
+from .timer import Pace
+
+if TYPE_CHECKING:
+    from ..metrics.exporter import Exporter
+
+_NO_PATCH = (
+    "host.backend: this kernel has no usable /proc/PID/dasec: boot one with our patch"
+    ' (kvm-patches/README.md), or set it to "auto"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one `dasec run` was told. `config` is what `file` held."""
+
+    file: Path
+    config: Config
+    dry_run: bool
+    periods: int | None
+    record: Path | None
+    directory: Path
+
+    @property
+    def touches_the_host(self) -> bool:
+        """Does it write to a kernel?"""
+        return not self.dry_run and self.config.host.backend != "fake"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The host, and what stands by it."""
+
+    host: Host
+    stand_by: Callable[[], bool]
+    notices: Callable[[], Sequence[str]]
+    shortfall: Callable[[], Shortfall]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a daemon must have to write to this host."""
+
+    host: HostLock
+    journal: Journal
+
+    def stands(self, announcer: Announcer) -> bool:
+        """Both are where others look for them, or are now again."""
+        try:
+            self.host.ensure()
+            self.journal.ensure()
+        except OSError as error:
+            announcer.state("claim", f"{error.strerror}: no knob is written: trying again every period")
+            return False
+        announcer.state("claim", None, "lock and journal are in place again")
+        return True
+
+
+def serve(order: Order) -> None:
+    """Run until stopped. Raises Refusal where the host or its user must change something first."""
+    log.start()
+    announcer = Announcer()
+    with ExitStack() as stack:
+        # The pace hears it while the loop runs. Before and after that it must not end us.
+        stack.callback(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        # First: who is refused because another daemon runs must not touch what that one writes.
+        claims = [stack.enter_context(_claimed(order))] if order.touches_the_host else []
+        records = list(_record(order, announcer))
+        for record in records:
+            stack.callback(record.close)
+        exporters = list(_exporter(order, announcer))
+        for exporter in exporters:
+            stack.callback(exporter.close)
+        stage = stack.enter_context(_guarded(order, announcer, *claims) if claims else _untouched(order))
+        subject = _subject(order, stage)
+        statuses = list(_status(order, subject, stage, announcer))
+        for status in statuses:
+            stack.callback(status.remove)
+        for exporter in exporters:
+            exporter.begin(subject, stage.shortfall)
+        regime = Regime(order.file, order.config, _counted(order, stage), announcer)
+        stack.callback(regime.close)
+        remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
+        incidents = Incidents(order.config.budget_percent, order.config.period_ms, announcer)
+        regime.turning = (remarks, *records, *statuses, *exporters)
+        manager = ServiceManager()
+        stack.callback(manager.close)
+        regime.asked = (manager, *statuses)
+        parts = Parts(
+            roster=regime.roster,
+            host=stage.host,
+            policy=regime.policy,
+            reload=regime.reload,
+            stand_by=stage.stand_by,
+            witnesses=(HostNotices(stage.notices), remarks, incidents, *records, *statuses, *exporters),
+            announcer=announcer,
+            budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
+        )
+        _introduce(order, stage.host.capabilities)
+        stack.enter_context(giving_way())
+        with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by) as pace:
+            restored = control(parts, pace)
+        manager.stopping()
+        _conclude(restored)
+
+
+@contextmanager
+def _claimed(order: Order) -> Iterator[Claim]:
+    """Nobody else writes to this host, and what a dead daemon left is put back."""
+    with ExitStack() as stack:
+        try:
+            journal, notices = Journal.open(order.directory)
+            stack.callback(journal.close)
+            host = HostLock.take(order.directory)
+            stack.callback(host.close)
+        except OSError as error:
+            status = ExitStatus.FAILED if error.errno in MOMENTARY else ExitStatus.HOST
+            raise Refusal(status, _no_directory(error, order.directory)) from error
+        for notice in (*notices, *_left_elsewhere(host)):
+            LOGGER.warning("%s", notice)
+        host.note()
+        left = put_all_back(journal)
+        sweep_probes()
+        if left.put_back:
+            LOGGER.warning("put back %d knobs that an earlier daemon had left", left.put_back)
+        yield Claim(host, journal)
+
+
+def _left_elsewhere(host: HostLock) -> Iterator[str]:
+    """Puts back what the host's last daemon left, if that had another directory; says so."""
+    elsewhere = host.former()
+    if elsewhere is None:
+        return
+    try:
+        restored, notices = recover(elsewhere)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield f"what an earlier daemon left in {elsewhere} is not put back: {error.strerror}"
+        return
+    yield from map(str, notices)
+    if restored.put_back:
+        yield f"put back {restored.put_back} knobs that an earlier daemon had left in {elsewhere}"
+    yield from (f"not put back: {line}" for line in restored.failed)
+
+
+@contextmanager
+def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage]:
+    """The host with a keeper."""
+    try:
+        keeper = Keeper.start(order.directory)
+    except OSError as error:
+        raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
+    host = _kernel_host(order, claim.journal)
+    yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure(), host.notices, host.shortfall)
+    keeper.dismiss()
+    host.close()
+
+
+@contextmanager
+def _untouched(order: Order) -> Iterator[Stage]:
+    """A host that is only looked at, or none at all."""
+    if order.config.host.backend == "fake":
+        yield Stage(Rehearsal(os.cpu_count() or 1, dry_run=order.dry_run), lambda: True, tuple, Shortfall)
+        return
+    host = _kernel_host(order, NoJournal())
+    yield Stage(host, lambda: True, host.notices, host.shortfall)
+    host.close()
+
+
+def _kernel_host(order: Order, journal: Journal | NoJournal) -> Mainline:
+    settings = order.config.host
+    cpus = None if settings.cpus is None else frozenset(map(Core, cpulist.parse(settings.cpus)))
+    answer = OnForeignWrite(settings.on_foreign_write)
+    found = probe(duel=settings.weights == "auto", backend=settings.backend)
+    if settings.weights == "off":
+        found = replace(found, weight=False, weight_note='`weights` in [host] is "off"')
+    if found.backend == "patched_cfs":
+        return PatchedCfs(
+            journal,
+            found,
+            cpus=cpus,
+            on_foreign_write=answer,
+            dry_run=order.dry_run,
+            most=settings.max_threads_per_workload,
+        )
+    if settings.backend == "patched_cfs":
+        raise Refusal(ExitStatus.HOST, _NO_PATCH)
+    return Mainline(
+        journal,
+        found,
+        cpus=cpus,
+        own_groups=settings.own_cgroups,
+        on_foreign_write=answer,
+        dry_run=order.dry_run,
+        bpf=settings.bpf,
+        edges=_edges(order) if settings.bpf else None,
+        most=settings.max_threads_per_workload,
+    )
+
+
+def _edges(order: Order) -> WakeEdges | None:
+    """What the policy wants counted of who wakes whom; nothing for one that does not ask."""
+    level = EDGES.get(order.config.policy, Level.NONE)
+    return None if level is Level.NONE else open_edges(level)
+
+
+def _counted(order: Order, stage: Stage) -> Level:
+    """How much of who wakes whom this host was opened to count: of all but `mainline` with BPF, no less
+    than ever."""
+    by_bpf = stage.host.capabilities.backend == "mainline" and order.config.host.bpf
+    return EDGES.get(order.config.policy, Level.NONE) if by_bpf else Level.FULL
+
+
+@dataclass(frozen=True, slots=True)
+class HostNotices:
+    """Logs what the host has to say, each thing once."""
+
+    notices: Callable[[], Sequence[str]]
+
+    def write(self, entry: Entry, before: PolicyState) -> None:
+        """After each period."""
+        for notice in self.notices():
+            LOGGER.info("%s", notice)
+
+
+def _record(order: Order, announcer: Announcer) -> Iterator[RecordFile]:
+    """The record, if one was asked for."""
+    if order.record is None:
+        return
+    settings = order.config
+    try:
+        yield RecordFile(
+            order.record,
+            settings.policy,
+            settings.parameters(),
+            announcer,
+            max_bytes=settings.record.max_mib << 20,
+            files=settings.record.files,
+        )
+    except NotARecord as error:
+        raise Refusal(ExitStatus.USAGE, str(error)) from error
+
+
+def _subject(order: Order, stage: Stage) -> Subject:
+    settings = order.config
+    return Subject(
+        settings.policy,
+        settings.period_ms,
+        order.dry_run,
+        stage.host.capabilities,
+        settings.budget_percent,
+        order.record,
+    )
+
+
+def _status(order: Order, subject: Subject, stage: Stage, announcer: Announcer) -> Iterator[StatusFile]:
+    """The status file of a daemon that has a directory of its own."""
+    if order.touches_the_host:
+        yield StatusFile(order.directory, subject, announcer, shortfall=stage.shortfall)
+
+
+def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:
+    """The metrics, if they have somewhere to go."""
+    directory = order.directory if order.touches_the_host else None
+    if directory is not None:
+        sweep(directory)
+    outlets = order.config.metrics.outlets()
+    if outlets is not None:
+        from ..metrics.exporter import Exporter
+
+        yield Exporter(outlets, announcer, directory)
+
+
+def _introduce(order: Order, capabilities: Capabilities) -> None:
+    """What runs, and what this host lacks for it."""
+    dry = " (dry run: no knob is written)" if order.dry_run else ""
+    guarded = ", guarded" if order.config.guard.enabled else ""
+    LOGGER.info(
+        "policy %s on %s%s, every %d ms%s",
+        order.config.policy,
+        capabilities.backend,
+        dry,
+        order.config.period_ms,
+        guarded,
+    )
+    for name, works, note in (
+        ("weight", capabilities.weight, capabilities.weight_note),
+        ("rescheduling latency", capabilities.rescheduling_latency, capabilities.rescheduling_latency_note),
+        ("affinity", capabilities.affinity, capabilities.affinity_note),
+    ):
+        if not works:
+            LOGGER.warning("this host has no knob for %s: %s", name, note)
+    if order.config.policy in EDGES and not capabilities.wake_edges:
+        LOGGER.warning(
+            "policy %s does without wake-up sources: %s", order.config.policy, capabilities.wake_edges_note
+        )
+    for warning in capabilities.warnings:
+        LOGGER.warning("%s", warning)
+
+
+def _conclude(restored: Restored) -> None:
+    for line in restored.left_alone:
+        LOGGER.warning("left alone: %s", line)
+    for line in restored.waiting:
+        LOGGER.warning("not put back yet: %s: run `dasec restore` then", line)
+    LOGGER.info("stopped: %d knobs put back", restored.put_back)
+    if restored.failed:
+        raise Refusal(
+            ExitStatus.FAILED, *(f"not put back: {line}: run `dasec restore`" for line in restored.failed)
+        )
+
+
+def _no_directory(error: OSError, directory: Path) -> str:
+    """Why there can be no journal, and what still works."""
+    if error.filename is None and error.strerror:
+        return error.strerror
+    return (
+        f"{directory}: {error.strerror}: run as root, or name another directory with --directory;"
+        " `--dry-run` needs neither"
+    )

@@ -1,0 +1,140 @@
+"""What the running daemon says of itself: the file that it replaces once a second, read and shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from os import PathLike, fspath
+from typing import NamedTuple, TypedDict, cast
+
+from ..linux import procfs
+from ..linux.errors import ThreadGone
+from ..linux.printable import printable
+
+FILE_NAME = "status.json"
+INTERVAL_NS = 1_000_000_000
+
+STALE_NS = 5_000_000_000
+"""A daemon that has not reported for five intervals hangs, or its directory is full."""
+
+
+class WorkloadStatus(TypedDict):
+    """One workload as `dasec status` shows it. `left_out`: how many more threads it has than there is room
+    for; `unheard`: how many managed ones have no slot for their wake-ups."""
+
+    name: str
+    vcpus: int
+    share: int
+    guard: str
+    left_out: int
+    unheard: int
+
+
+class Status(TypedDict):
+    """What `dasec status --json` prints. Times are of CLOCK_MONOTONIC."""
+
+    pid: int
+    start_ticks: int
+    started_ns: int
+    written_ns: int
+    policy: str
+    period_ms: int
+    dry_run: bool
+    record: str | None
+    capabilities: Mapping[str, object]
+    workloads: list[WorkloadStatus]
+    wakeups_lost: int
+    wakeups_missed: int
+    knobs_held: Mapping[str, int]
+    changes_by_rule: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    periods: int
+    late_periods: int
+    violations: int
+    mean_period_us: int
+    longest_period_us: int
+    own_cpu_percent: float
+    budget_percent: float | None
+    look_ms: int
+    troubles: list[str]
+    reloads: int
+    not_reloaded: list[str]
+
+
+class Absent(NamedTuple):
+    """No running daemon, and why we think so."""
+
+    why: str
+
+
+def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
+    """What the daemon of `directory` last said of itself."""
+    path = f"{fspath(directory)}/{FILE_NAME}"
+    try:
+        with open(path, "rb") as file:
+            status = cast(Status, json.loads(file.read()))
+        pid = int(status["pid"])
+        age_ns = now_ns - int(status["written_ns"])
+        alive = procfs.read_stat(pid, pid).start_ticks == status["start_ticks"]
+    except FileNotFoundError:
+        return Absent(f"no daemon runs: {path} does not exist: start one with `dasec run --config FILE`")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Absent(f"{path}: is not a status file: remove it, or give the daemon's own directory")
+    except OSError as error:
+        return Absent(f"{path}: {error.strerror}: run as the daemon's user")
+    except ThreadGone:
+        alive = False
+    if not alive:
+        return Absent(f"no daemon runs: process {pid} is gone: `dasec restore` puts its knobs back")
+    if age_ns > STALE_NS:
+        return Absent(f"the daemon (process {pid}) has said nothing for {age_ns // 10**9} s")
+    if not Status.__required_keys__ <= status.keys():
+        return Absent(f"{path}: is of another version: use the `dasec` that the daemon (process {pid}) is of")
+    return status
+
+
+def render(status: Status) -> str:
+    """The status for a person."""
+    from ..model import Knob
+
+    capabilities = status["capabilities"]
+    lines = [
+        f"policy {status['policy']}{' (dry run)' if status['dry_run'] else ''} on {capabilities['backend']},"
+        f" process {status['pid']}, every {status['period_ms']} ms",
+        f"periods {status['periods']} ({status['late_periods']} late),"
+        f" work {status['mean_period_us']} us on average, {status['longest_period_us']} us at most,"
+        f" own CPU {status['own_cpu_percent']} % of a core,"
+        f" a look every {status['look_ms']} ms ({_bound(status['budget_percent'])})",
+        *(
+            f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
+            + (f", {w['left_out']} more threads left alone" if w["left_out"] else "")
+            + (f", wake-ups of {w['unheard']} not counted" if w["unheard"] else "")
+            + (f", guard: {w['guard']}" if w["guard"] else "")
+            for w in status["workloads"]
+        ),
+        "knobs held: " + _counts(status["knobs_held"]),
+        "changes by rule: " + _counts(status["changes_by_rule"]),
+        "outcomes: " + _counts(status["outcomes"]),
+        *(f"{knob.value.replace('_', ' ')}: {capabilities[f'{knob.value}_note']}" for knob in Knob),
+        f"wake edges: {capabilities['wake_edges_note']}",
+        *_not_counted(status["wakeups_lost"], status["wakeups_missed"]),
+        *(f"trouble: {trouble}" for trouble in status["troubles"]),
+        *(f"not reloaded: {line}" for line in status["not_reloaded"]),
+    ]
+    return "\n".join(map(printable, lines))
+
+
+def _bound(budget_percent: float | None) -> str:
+    """What the daemon may take, in words."""
+    if budget_percent is None:
+        return "without a budget: this policy must look every period"
+    return f"budget {budget_percent:g} % of a core"
+
+
+def _not_counted(lost: int, missed: int) -> tuple[str, ...]:
+    """Wake-ups that no policy heard of, in words."""
+    return (f"wake-ups not counted: {lost} lost, {missed} missed",) if lost or missed else ()
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"

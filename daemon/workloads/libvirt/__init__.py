@@ -1,0 +1,1 @@
+"""Workloads that are libvirt's domains, by what its QEMU driver writes about each."""
