@@ -16,16 +16,7 @@ from .entitlement import Standing, standings
 from .guard import Guarded, GuardParameters
 from .model import Core, Decision, Knobs, Level, Period, PolicyState, Reason, VcpuId
 from .rcr import RcrParameters, Resolution, resolve
-from .rivals import (
-    Bvt,
-    BvtParameters,
-    Oracle,
-    OracleParameters,
-    Parties,
-    PartiesParameters,
-    StaticPinning,
-    Untouched,
-)
+from .rivals import Bvt, BvtParameters, Oracle, OracleParameters, Parties, PartiesParameters, StaticPinning, Untouched
 from .rla import Adjustment, RlaParameters, adjust
 from .tsa import TsaParameters, reweigh
 

@@ -10,7 +10,7 @@ import click
 
 from ..errors import ExitStatus, Refusal
 from ..hosts.host import Capabilities
-from ..hosts.probe.probe import probe
+from ..hosts.open import probe
 from ..linux.printable import printable
 
 

@@ -14,6 +14,7 @@ from .. import budget
 from ..critical import MAX_LATENCY_PERCENT, MAX_WEIGHT_RATIO, CriticalParameters, Fairness
 from ..guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
 from ..hosts.host import MOST_THREADS, ROOM
+from ..hosts.open import AUTO, BACKENDS
 from ..linux import cpulist
 from ..policy import POLICIES, Parameters
 from ..rcr import RcrParameters
@@ -64,11 +65,17 @@ def _shown(name: str) -> str:
     return name
 
 
+def _backend(name: str) -> str:
+    if name not in (AUTO, *BACKENDS):
+        raise ValueError(f"no backend named {name!r} in this build: {nearest(name, (AUTO, *BACKENDS))}")
+    return name
+
+
 class HostSection(Section):
     """Which kernel interface, which cores, and what we may do there."""
 
-    backend: Literal["auto", "mainline", "patched_cfs", "fake"] = Field(
-        default="auto", description='"auto", "mainline", "patched_cfs" or "fake"'
+    backend: Annotated[str, AfterValidator(_backend)] = Field(
+        default=AUTO, description=" or ".join(f'"{name}"' for name in (AUTO, *BACKENDS))
     )
     cpus: Annotated[str, AfterValidator(_cpus)] | None = Field(
         default=None, description='a list of CPUs such as "0-3,8"'

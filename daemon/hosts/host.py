@@ -127,3 +127,12 @@ class Host(Protocol):
 
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""
+
+    def notices(self) -> tuple[str, ...]:
+        """What an operator should hear, each once."""
+
+    def shortfall(self) -> Shortfall:
+        """What is left out for want of room."""
+
+    def close(self) -> None:
+        """Put everything back and let all descriptors go."""

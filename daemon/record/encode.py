@@ -9,21 +9,7 @@ from pydantic_core import to_json
 
 from ..model import IDLE, Core, Knobs, Period, PolicyState, Topology, VcpuId, Workload
 from .checksum import seal
-from .entries import (
-    EMPTY_LAYOUT,
-    SCHEMA,
-    UNCOUNTED,
-    Entry,
-    Layout,
-    PeriodLine,
-    Ref,
-    decision_row,
-    in_order,
-    knobs_row,
-    result_row,
-    topology_row,
-    workload_row,
-)
+from .entries import EMPTY_LAYOUT, SCHEMA, UNCOUNTED, Entry, Layout, PeriodLine, Ref, decision_row, in_order, knobs_row, result_row, topology_row, workload_row
 
 
 class Encoder:

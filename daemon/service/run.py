@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,16 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import log
-from ..bpf.edges import WakeEdges
-from ..bpf.wake_edges import open_edges
 from ..budget import Budget
 from ..config.config import Config
 from ..errors import ExitStatus, Refusal
-from ..hosts.fake.rehearsal import Rehearsal
-from ..hosts.host import Capabilities, Host, Restored, Shortfall
-from ..hosts.mainline import Mainline, OnForeignWrite
-from ..hosts.patched import PatchedCfs
-from ..hosts.probe.probe import probe
+from ..hosts.host import Capabilities, Host, Restored
+from ..hosts.open import AUTO, BACKENDS, Wish, edges_counted, probe, touches_a_kernel
+from ..hosts.threads.thread import OnForeignWrite
 from ..linux import cpulist
 from ..log import LOGGER, Announcer
 from ..loop import Parts, control
@@ -47,12 +42,6 @@ from .timer import Pace
 if TYPE_CHECKING:
     from ..metrics.exporter import Exporter
 
-_NO_PATCH = (
-    "host.backend: this kernel has no usable /proc/PID/dasec: boot one with our patch"
-    ' (kvm-patches/README.md), or set it to "auto"'
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
     """What one `dasec run` was told. `config` is what `file` held."""
@@ -67,7 +56,7 @@ class Order:
     @property
     def touches_the_host(self) -> bool:
         """Does it write to a kernel?"""
-        return not self.dry_run and self.config.host.backend != "fake"
+        return not self.dry_run and touches_a_kernel(self.config.host.backend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +65,6 @@ class Stage:
 
     host: Host
     stand_by: Callable[[], bool]
-    notices: Callable[[], Sequence[str]]
-    shortfall: Callable[[], Shortfall]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +107,8 @@ def serve(order: Order) -> None:
         for status in statuses:
             stack.callback(status.remove)
         for exporter in exporters:
-            exporter.begin(subject, stage.shortfall)
-        regime = Regime(order.file, order.config, _counted(order, stage), announcer)
+            exporter.begin(subject, stage.host.shortfall)
+        regime = Regime(order.file, order.config, edges_counted(stage.host.capabilities.backend, _wish(order)), announcer)
         stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
         incidents = Incidents(order.config.budget_percent, order.config.period_ms, announcer)
@@ -135,7 +122,7 @@ def serve(order: Order) -> None:
             policy=regime.policy,
             reload=regime.reload,
             stand_by=stage.stand_by,
-            witnesses=(HostNotices(stage.notices), remarks, incidents, *records, *statuses, *exporters),
+            witnesses=(HostNotices(stage.host.notices), remarks, incidents, *records, *statuses, *exporters),
             announcer=announcer,
             budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
         )
@@ -194,8 +181,8 @@ def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage
         keeper = Keeper.start(order.directory)
     except OSError as error:
         raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
-    host = _kernel_host(order, claim.journal)
-    yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure(), host.notices, host.shortfall)
+    host = _host(order, claim.journal)
+    yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
     keeper.dismiss()
     host.close()
 
@@ -203,56 +190,33 @@ def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage
 @contextmanager
 def _untouched(order: Order) -> Iterator[Stage]:
     """A host that is only looked at, or none at all."""
-    if order.config.host.backend == "fake":
-        yield Stage(Rehearsal(os.cpu_count() or 1, dry_run=order.dry_run), lambda: True, tuple, Shortfall)
-        return
-    host = _kernel_host(order, NoJournal())
-    yield Stage(host, lambda: True, host.notices, host.shortfall)
+    host = _host(order, NoJournal())
+    yield Stage(host, lambda: True)
     host.close()
 
 
-def _kernel_host(order: Order, journal: Journal | NoJournal) -> Mainline:
+def _host(order: Order, journal: Journal | NoJournal) -> Host:
     settings = order.config.host
-    cpus = None if settings.cpus is None else frozenset(map(Core, cpulist.parse(settings.cpus)))
-    answer = OnForeignWrite(settings.on_foreign_write)
-    found = probe(duel=settings.weights == "auto", backend=settings.backend)
+    found = probe(settings.backend, duel=settings.weights == "auto")
     if settings.weights == "off":
         found = replace(found, weight=False, weight_note='`weights` in [host] is "off"')
-    if found.backend == "patched_cfs":
-        return PatchedCfs(
-            journal,
-            found,
-            cpus=cpus,
-            on_foreign_write=answer,
-            dry_run=order.dry_run,
-            most=settings.max_threads_per_workload,
-        )
-    if settings.backend == "patched_cfs":
-        raise Refusal(ExitStatus.HOST, _NO_PATCH)
-    return Mainline(
-        journal,
-        found,
-        cpus=cpus,
+    if settings.backend not in (AUTO, found.backend):
+        lacks = BACKENDS[settings.backend].lacks
+        raise Refusal(ExitStatus.HOST, f'host.backend: {lacks}, or set it to "{AUTO}"')
+    return BACKENDS[found.backend].open(journal, found, _wish(order))
+
+
+def _wish(order: Order) -> Wish:
+    settings = order.config.host
+    return Wish(
+        cpus=None if settings.cpus is None else frozenset(map(Core, cpulist.parse(settings.cpus))),
         own_groups=settings.own_cgroups,
-        on_foreign_write=answer,
+        on_foreign_write=OnForeignWrite(settings.on_foreign_write),
         dry_run=order.dry_run,
         bpf=settings.bpf,
-        edges=_edges(order) if settings.bpf else None,
+        edges=EDGES.get(order.config.policy, Level.NONE),
         most=settings.max_threads_per_workload,
     )
-
-
-def _edges(order: Order) -> WakeEdges | None:
-    """What the policy wants counted of who wakes whom; nothing for one that does not ask."""
-    level = EDGES.get(order.config.policy, Level.NONE)
-    return None if level is Level.NONE else open_edges(level)
-
-
-def _counted(order: Order, stage: Stage) -> Level:
-    """How much of who wakes whom this host was opened to count: of all but `mainline` with BPF, no less
-    than ever."""
-    by_bpf = stage.host.capabilities.backend == "mainline" and order.config.host.bpf
-    return EDGES.get(order.config.policy, Level.NONE) if by_bpf else Level.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +264,7 @@ def _subject(order: Order, stage: Stage) -> Subject:
 def _status(order: Order, subject: Subject, stage: Stage, announcer: Announcer) -> Iterator[StatusFile]:
     """The status file of a daemon that has a directory of its own."""
     if order.touches_the_host:
-        yield StatusFile(order.directory, subject, announcer, shortfall=stage.shortfall)
+        yield StatusFile(order.directory, subject, announcer, shortfall=stage.host.shortfall)
 
 
 def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:

@@ -8,17 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dasec.lab.demo.controller import Managed
-from dasec.lab.demo.layout import (
-    CLIENT,
-    Group,
-    Layout,
-    emulator_group,
-    groups_for,
-    home_of,
-    managed_group,
-    share_of,
-    vcpu_group,
-)
+from dasec.lab.demo.layout import CLIENT, Group, Layout, emulator_group, groups_for, home_of, managed_group, share_of, vcpu_group
 from dasec.lab.demo.process import named_threads
 from dasec.lab.demo.scenario import Memcached, Scenario
 from dasec.lab.demo.tree import Tree

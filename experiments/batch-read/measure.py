@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 from dasec.bpf.thread_counters import Row, ThreadCounters
 from dasec.hosts.mainline.sample import Sampler
-from dasec.hosts.mainline.thread import ManagedThread
+from dasec.hosts.threads.thread import ManagedThread
 from dasec.lab.overhead.burners import burden, burning
 from dasec.linux import procfs
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId

@@ -26,24 +26,7 @@ from dasec.config.metrics import Outlets
 from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
-from dasec.model import (
-    Change,
-    Core,
-    Decision,
-    Knob,
-    Knobs,
-    Outcome,
-    Period,
-    PolicyState,
-    Reason,
-    Result,
-    ThreadState,
-    Topology,
-    Usage,
-    Vcpu,
-    VcpuId,
-    Workload,
-)
+from dasec.model import Change, Core, Decision, Knob, Knobs, Outcome, Period, PolicyState, Reason, Result, ThreadState, Topology, Usage, Vcpu, VcpuId, Workload
 from dasec.record.entries import Entry, Stages
 from dasec.record.file import RecordFile
 from dasec.record.tail import RecordTail

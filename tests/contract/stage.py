@@ -12,9 +12,10 @@ from typing import Protocol
 
 from dasec.hosts.fake.fake import FakeHost
 from dasec.hosts.host import Capabilities, Host, RosterEntry
-from dasec.hosts.mainline import Mainline, OnForeignWrite, units
+from dasec.hosts.mainline import Mainline, OnForeignWrite
+from dasec.hosts.threads import units
 from dasec.hosts.patched import PatchedCfs
-from dasec.hosts.probe.probe import probe
+from dasec.hosts.open import probe
 from dasec.linux import affinity, cgroupfs, dasecfile, knob, procfs, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Core, Knob, Knobs, KnobValue, VcpuId
@@ -27,13 +28,13 @@ NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
 @cache
 def probed() -> Capabilities:
     """What this kernel can do without our patch."""
-    return probe(duel=False, backend="mainline")
+    return probe("mainline", duel=False)
 
 
 @cache
 def probed_with_patch() -> Capabilities:
     """What it can do with the patch, if it has it."""
-    return probe(duel=False, backend="patched_cfs")
+    return probe("patched_cfs", duel=False)
 
 
 CLOCK_NANOSLEEP = {"x86_64": 230, "aarch64": 115}[platform.machine()]

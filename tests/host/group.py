@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from dasec.hosts.mainline import units
+from dasec.hosts.threads import units
 from dasec.linux import cgroupfs
 from dasec.linux.knob import NativeKnob
 from tests.waiting import wait_for

@@ -11,7 +11,7 @@ import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
 from dasec.bpf.thread_counters import ThreadCounters
-from dasec.hosts.mainline.sample import SLEEPERS_READ_BACK
+from dasec.hosts.threads.looks import SLEEPERS_READ_BACK
 from dasec.linux.knob import KnobRef, NativeKnob, write
 from dasec.model import Change, Core, Knob
 from tests.conftest import refuse

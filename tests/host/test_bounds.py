@@ -13,7 +13,7 @@ import pytest
 from dasec.flow import LINES
 from dasec.hosts.host import RosterEntry
 from dasec.hosts.mainline import Mainline
-from dasec.hosts.mainline.arrivals import AT_A_LOOK, EARNED_A_SECOND, SPARE
+from dasec.hosts.threads.arrivals import AT_A_LOOK, EARNED_A_SECOND, SPARE
 from dasec.safety.journal.dry_run import NoJournal
 from tests.contract.stage import NOTHING
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dasec.hosts.mainline import Mainline
-from dasec.hosts.mainline.host import RETRY_PERIODS
+from dasec.hosts.threads.host import RETRY_PERIODS
 from dasec.linux import affinity, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import Change, Core, Knob, KnobValue, Outcome, VcpuId

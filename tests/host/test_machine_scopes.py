@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.mainline import units
+from dasec.hosts.threads import units
 from dasec.linux import cgroupfs
 from dasec.linux.knob import NativeKnob
 from dasec.model import Change, Knob, Outcome, Snapshot

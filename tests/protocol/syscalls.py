@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from dasec.hosts.mainline import act, cores, foreign, host, putback, sample, sharewatch, weightwatch
+from dasec.hosts.threads import act, cores, foreign, host, put_back, share_watch, weight_watch
+from dasec.hosts.mainline import sample
 from dasec.linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
 from dasec.linux.errors import NotFair
 from dasec.safety import groups, keeping, kernel
@@ -142,13 +143,13 @@ _REPLACED: tuple[tuple[Any, str, object], ...] = (
     (affinity, "mask", _mask),
     (affinity, "put", _put_mask),
     (host, "raise_open_files", lambda: 0),
-    (weightwatch, "FileWatch", Watch),
-    (sharewatch, "FileWatch", Watch),
+    (weight_watch, "FileWatch", Watch),
+    (share_watch, "FileWatch", Watch),
     (cpus, "node_of", lambda sysfs: {}),
     (foreign, "_CPUSET_CHANGES_WITHIN_S", 0.0),
     (keeping, "_say", lambda text: None),
 )
-_ASK_OS = (act, cores, foreign, putback, sample, cgroupfs, cpus, knob, procfs, groups, journal)
+_ASK_OS = (act, cores, foreign, put_back, sample, cgroupfs, cpus, knob, procfs, groups, journal)
 _ASK_TIME = (host, groups, journal, keeping, kernel)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dasec.hosts.host import Restored
-from dasec.hosts.mainline.act import Actuator
-from dasec.hosts.mainline.crew import Crew
-from dasec.hosts.mainline.foreign import ReadBack
-from dasec.hosts.mainline.thread import ManagedThread
+from dasec.hosts.threads.act import Actuator
+from dasec.hosts.threads.crew import Crew
+from dasec.hosts.threads.foreign import ReadBack
+from dasec.hosts.threads.thread import ManagedThread
 from dasec.linux import affinity, knob
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.safety import keeping, knobs, restore

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import pytest
 
 from dasec.hosts.host import Capabilities, Restored, RosterEntry
-from dasec.hosts.mainline.adopt import Adoption
-from dasec.hosts.mainline.fittings import Adopts
-from dasec.hosts.mainline.host import RETRY_PERIODS, Mainline
-from dasec.hosts.mainline.sample import Looks, Sample
-from dasec.hosts.mainline.thread import ManagedThread, why_not
+from dasec.hosts.threads.adopt import Adoption
+from dasec.hosts.threads.interface import Adopts
+from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
+from dasec.hosts.threads.looks import Looks, Sample
+from dasec.hosts.threads.thread import ManagedThread, why_not
 from dasec.linux.knob import Write
 from dasec.model import Change, Counters, Knob, Knobs, KnobValue, Snapshot, VcpuId
 from dasec.safety import keeping
@@ -87,7 +87,7 @@ class World:
     machine: Machine
     left: Left
     descriptors: Descriptors = field(default_factory=Descriptors)
-    host: Mainline | None = None
+    host: ThreadsHost | None = None
     journal: Journal | None = None
     over: bool = False
 
@@ -208,17 +208,14 @@ class World:
     # Actions.
 
     def _start(self) -> None:
-        """service.py, _guarded: what a dead daemon left is put back first."""
+        """service/run.py, _guarded: what a dead daemon left is put back first."""
         self.over = False
         self.left.lives -= 1
         self.journal = open_journal()
         put_all_back(self.journal, LinuxKernel())
         capabilities = Capabilities("mainline", True, "", True, "", True, "", False, "")
-        self.host = Mainline(
-            self.journal,
-            capabilities,
-            own_groups=self.law.own_groups,
-            fittings=AllSeeing(),
+        self.host = ThreadsHost(
+            self.journal, capabilities, AllSeeing(), own_groups=self.law.own_groups
         )
 
     def _look(self) -> None:
@@ -307,26 +304,26 @@ def wishes(snapshot: Snapshot, knobs: tuple[Knob, ...]) -> Iterator[Change]:
 
 
 class AllSeeing:
-    """Fittings that see everything at each look, as BPF does on a busy host."""
+    """KernelInterface that see everything at each look, as BPF does on a busy host."""
 
     def adoption(self, stock: Adoption) -> Adopts:
-        """See Fittings."""
+        """See KernelInterface."""
         return stock
 
     def sampler(self, threads: Sequence[ManagedThread], counters: dict[VcpuId, Counters]) -> Looks:
-        """See Fittings."""
+        """See KernelInterface."""
         return AllSeen(tuple(threads))
 
     def write_together(self, writes: Sequence[Write]) -> tuple[Write, ...]:
-        """See Fittings."""
+        """See KernelInterface."""
         return ()
 
     def notices(self) -> tuple[str, ...]:
-        """See Fittings."""
+        """See KernelInterface."""
         return ()
 
     def close(self) -> None:
-        """See Fittings."""
+        """See KernelInterface."""
 
 
 @dataclass

@@ -11,24 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ...model import (
-    NEUTRAL_WEIGHT,
-    Change,
-    Core,
-    Counters,
-    Knob,
-    Knobs,
-    KnobValue,
-    Outcome,
-    Result,
-    Snapshot,
-    ThreadState,
-    Topology,
-    Vcpu,
-    VcpuId,
-    Workload,
-)
-from ..host import Capabilities, Restored, RosterEntry, Terms
+from ...model import NEUTRAL_WEIGHT, Change, Core, Counters, Knob, Knobs, KnobValue, Outcome, Result, Snapshot, ThreadState, Topology, Vcpu, VcpuId, Workload
+from ..host import Capabilities, Restored, RosterEntry, Shortfall, Terms
 
 DEFAULT_SLICE_NS = 1_400_000
 """The mainline default on small machines (docs/measurements.md)."""
@@ -203,6 +187,18 @@ class FakeHost:
     def restore(self) -> Restored:
         """Put every held knob back."""
         return self._put_back(list(self._held))
+
+    def notices(self) -> tuple[str, ...]:
+        """It has nothing to say."""
+        return ()
+
+    def shortfall(self) -> Shortfall:
+        """It has room for everybody."""
+        return Shortfall()
+
+    def close(self) -> None:
+        """Put everything back."""
+        self.restore()
 
     def _apply(self, change: Change) -> Result:
         thread = self._threads.get((change.vcpu.pid, change.vcpu.tid))

@@ -1,7 +1,7 @@
 """The mainline host; see host.py."""
 
-from .ahead import WriteAhead
+from ..threads.ahead import WriteAhead
+from ..threads.thread import OnForeignWrite
 from .host import Mainline
-from .thread import OnForeignWrite
 
 __all__ = ["Mainline", "OnForeignWrite", "WriteAhead"]

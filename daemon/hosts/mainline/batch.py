@@ -14,8 +14,9 @@ from ...bpf.libbpf import BpfUnavailable
 from ...bpf.thread_counters import Row, State, ThreadCounters
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
-from .sample import LONGEST_TICK_NS, Sample, in_turn
-from .thread import ManagedThread, why_not
+from ..threads.looks import Sample, in_turn
+from .sample import LONGEST_TICK_NS
+from ..threads.thread import ManagedThread, why_not
 
 _FAIR = frozenset((0, 3))
 

@@ -1,58 +1,21 @@
-"""The mainline host: counters by BPF or from /proc, slices, masks, cgroup weights.
-
-Each period: follow the roster, sample (batch.py, or sample.py without BPF), read held knobs
-back (foreign.py), hand out a Snapshot. Between two changes of the roster nothing here is built
-anew: the Snapshot gets shallow copies of two dictionaries.
-"""
+"""The host for kernels as they come: counters by BPF or from /proc, slices, masks, cgroup weights."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-from ...bpf.edges import NoEdges, WakeEdges
-from ...linux import cgroupfs, procfs
+from ...bpf.edges import WakeEdges
+from ...linux import procfs
 from ...linux.cpus import SYSFS
-from ...linux.errors import HierarchyMissing
-from ...linux.limits import raise_open_files
-from ...model import (
-    Change,
-    Core,
-    Counters,
-    Knob,
-    Level,
-    Outcome,
-    Result,
-    Snapshot,
-    ThreadState,
-    VcpuId,
-    Workload,
-)
-from ...safety.kernel import Kernel, LinuxKernel
-from ..host import MOST_THREADS, Capabilities, Restored, RosterEntry, Shortfall
-from .act import Actuator
-from .adopt import Adoption
-from .ahead import WriteAhead
-from .cores import CoreWatch
-from .crew import Crew
-from .custody import Custody
-from .fittings import Fittings, Stock
-from .foreign import ReadBack
-from .notices import Notices
-from .owngroups import OwnGroups
-from .putback import PutBack
-from .sample import Looks, Sample
-from .thread import ManagedThread, OnForeignWrite
-from .wakers import Wakers
-from .weightwatch import WeightWatch
-
-RETRY_PERIODS = 12
-"""How often those who were left alone are asked again: about once a second at 80 ms."""
+from ...model import Core
+from ...safety.kernel import Kernel
+from ..host import MOST_THREADS, Capabilities
+from ..threads.ahead import WriteAhead
+from ..threads.host import ThreadsHost
+from ..threads.thread import OnForeignWrite
+from .stock import StockKernel
 
 
-class Mainline:
-    """A Host on a stock kernel; with other `fittings` on one that offers more."""
+class Mainline(ThreadsHost):
+    """A Host on a stock kernel."""
 
     def __init__(
         self,
@@ -68,134 +31,19 @@ class Mainline:
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
-        fittings: Fittings | None = None,
         most: int = MOST_THREADS,
     ) -> None:
-        self._edges = edges or NoEdges("wake-up sources are not asked for")
-        self._capabilities = replace(
-            capabilities, wake_edges=self._edges.level is not Level.NONE, wake_edges_note=self._edges.note
-        )
-        self._journal = journal
-        self._notices = Notices()
-        self._wakers = Wakers(self._edges, self._notices)
-        self._fittings = fittings = fittings or Stock(self._notices, bpf=bpf and proc == procfs.PROC)
-        self._hierarchy = _hierarchy(proc)
-        self._watch = WeightWatch()
-        self._cores = CoreWatch(cpus, sysfs)
-        groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own_groups else None
-        self._groups = groups
-        adoption = fittings.adoption(Adoption(capabilities, self._hierarchy, own_groups, journal, proc))
-        kernel = kernel or LinuxKernel()
-        put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
-        self._crew = Crew(
-            adoption,
-            put_back,
-            groups,
-            self._watch,
-            self._notices,
-            nested_weight=capabilities.nested_weight,
+        super().__init__(
+            journal,
+            capabilities,
+            StockKernel(bpf=bpf and proc == procfs.PROC),
+            cpus=cpus,
+            own_groups=own_groups,
+            on_foreign_write=on_foreign_write,
+            dry_run=dry_run,
+            edges=edges,
+            proc=proc,
+            sysfs=sysfs,
+            kernel=kernel,
             most=most,
         )
-        self._read_back = ReadBack(journal, on_foreign_write, self._watch, self._notices, proc)
-        self._actuator = Actuator(journal, groups, self._hierarchy, self._watch, dry_run, fittings, proc)
-        self._counters: dict[VcpuId, Counters] = {}
-        self._sampler: Looks = fittings.sampler((), self._counters)
-        self._workloads: tuple[Workload, ...] = ()
-        self._turn = 0
-        self._stale = False
-        raise_open_files()
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What this host can do, as it was probed."""
-        return self._capabilities
-
-    @property
-    def skipped(self) -> Mapping[tuple[int, int], str]:
-        """Threads (pid, tid) of the roster that are left alone, and why."""
-        return self._crew.skipped
-
-    def notices(self) -> tuple[str, ...]:
-        """What an operator should hear, each once."""
-        return (*self._notices.take(), *self._fittings.notices())
-
-    def shortfall(self) -> Shortfall:
-        """What is left out for want of room."""
-        wakers = self._wakers
-        return Shortfall(self._crew.left_out, wakers.unheard, wakers.lost, wakers.missed)
-
-    def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
-        """The state of every vCPU of the roster now."""
-        self._turn += 1
-        clock_ns = time.monotonic_ns()
-        again = self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped()
-        if again or self._stale or self._crew.has_waiting() or self._crew.differs(roster):
-            self._crew.follow(roster, clock_ns, again=again)
-            self._rebuild()
-            clock_ns = time.monotonic_ns()
-        sample = self._sampler.take(clock_ns)
-        if sample.gone or sample.turned:
-            self._lose(sample)
-        self._look_at_knobs(sample)
-        self._stale = bool(sample.gone)
-        counters = self._wakers.added_to(self._counters)
-        return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, self._crew.knobs.copy())
-
-    def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
-        """Journal, check identity, write. One Result a Change, in order."""
-        results = self._actuator.apply(changes, self._crew.by_id)
-        if any(one.outcome is Outcome.REJECTED and one.change.knob is Knob.AFFINITY for one in results):
-            self._workloads = self._crew.workloads()  # somebody else may have changed what is allowed
-        return results
-
-    def restore(self) -> Restored:
-        """Put every knob that we hold back to its prior value. Idempotent."""
-        return self._crew.restore()
-
-    def close(self) -> None:
-        """Put everything back and let all descriptors go."""
-        self._crew.close()
-        self._watch.close()
-        self._cores.close()
-        self._edges.close()
-        self._fittings.close()
-
-    def _lose(self, sample: Sample) -> None:
-        self._crew.lose(sample.gone)
-        for thread, reason in sample.turned:
-            self._crew.turn_away(thread, reason)
-        self._rebuild()
-
-    def _rebuild(self) -> None:
-        """The set of threads differs: the hot path gets new tables."""
-        threads = self._crew.threads()
-        self._counters = {thread.id: self._counters.get(thread.id, _unseen(thread)) for thread in threads}
-        self._sampler = self._fittings.sampler(threads, self._counters)
-        self._workloads = self._crew.workloads()
-        self._wakers.follow(self._workloads)
-
-    def _look_at_knobs(self, sample: Sample) -> None:
-        """Knobs that somebody else may have written, and groups whose thread has ended."""
-        if self._groups is not None:
-            self._groups.sweep()
-        self._crew.see_to_custody()
-        differs = self._read_back.look_at(sample.suspects)
-        differs |= self._crew.shares_changed()
-        for thread in sample.closely:
-            if thread.id in self._crew.by_id:
-                differs |= self._read_back.look_closely(thread)
-                differs |= self._crew.look_closely(thread)
-        if differs:
-            self._workloads = self._crew.workloads()
-        self._read_back.look_at_weights()
-
-
-def _unseen(thread: ManagedThread) -> Counters:
-    return Counters(0, 0, 0, ThreadState.UNKNOWN, thread.first_core)
-
-
-def _hierarchy(proc: str) -> cgroupfs.Hierarchy | None:
-    try:
-        return cgroupfs.find_hierarchy(proc)
-    except HierarchyMissing:
-        return None

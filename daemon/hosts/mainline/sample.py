@@ -20,14 +20,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from operator import ne
-from typing import NamedTuple, Protocol, TypeVar
-
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
-from .thread import ManagedThread, why_not
-
-SLEEPERS_READ_BACK = 48
-"""Sleepers whose slice and mask are read back a period: 0.1 ms, all of them up to this many."""
+from ..threads.looks import SLEEPERS_READ_BACK, Sample, in_turn
+from ..threads.thread import ManagedThread, why_not
 
 SLEEPERS_READ = 8
 """Sleepers whose state is read all the same, in turn: 256 of them in 2.6 s, for 5 % of the cost."""
@@ -53,32 +49,6 @@ _UNCOUNTED = (None,) * 6
 """What procfs does not count, from preemptions on."""
 
 _sched_getcpu = ctypes.PyDLL(None).sched_getcpu
-
-
-T = TypeVar("T")
-
-
-class Sample(NamedTuple):
-    """What one look found: threads that ended; threads that must not be touched any more, with
-    the reason; threads whose slice and mask to read back now; and threads to look at closely."""
-
-    gone: list[ManagedThread]
-    turned: list[tuple[ManagedThread, str]]
-    suspects: Sequence[ManagedThread]
-    closely: Sequence[ManagedThread]
-
-
-def in_turn(threads: Sequence[T], turn: int, count: int) -> Sequence[T]:
-    """So many of the threads, others at each turn, until all had theirs."""
-    start = turn * count % max(1, len(threads))
-    return threads[start : start + count]
-
-
-class Looks(Protocol):
-    """Reads a set of threads once a period, and brings their counters up to date."""
-
-    def take(self, clock_ns: int) -> Sample:
-        """Read what has to be read."""
 
 
 class Sampler:

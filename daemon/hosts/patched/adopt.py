@@ -10,8 +10,8 @@ from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...linux.knob import DASEC_KEYS, NativeKnob
 from ...model import Knob, Knobs
-from ..mainline.adopt import Adoption
-from ..mainline.thread import ManagedThread
+from ..threads.adopt import Adoption
+from ..threads.thread import ManagedThread
 from . import unset
 
 

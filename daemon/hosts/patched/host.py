@@ -1,6 +1,6 @@
 """The host for CFS with our patch: one read and one write a process and period (linux/dasecfile.py).
 
-Everything that is not about the patch's file is the mainline host's: who is managed, masks,
+Everything that is not about the patch's file is that of all hosts of threads: who is managed, masks,
 weights of vCPUs that are alone in their group, the journal, what is put back.
 """
 
@@ -15,18 +15,19 @@ from ...linux.knob import Write
 from ...model import Core, Counters, VcpuId
 from ...safety.kernel import Kernel
 from ..host import MOST_THREADS, Capabilities
-from ..mainline import Mainline, OnForeignWrite, WriteAhead
-from ..mainline.adopt import Adoption
-from ..mainline.fittings import Adopts
-from ..mainline.sample import Looks
-from ..mainline.thread import ManagedThread
+from ..threads.adopt import Adoption
+from ..threads.ahead import WriteAhead
+from ..threads.host import ThreadsHost
+from ..threads.interface import Adopts
+from ..threads.looks import Looks
+from ..threads.thread import ManagedThread, OnForeignWrite
 from .adopt import PatchedAdoption
 from .files import ProcessFiles
 from .sample import FileSampler
 from .unset import granularity_ns
 
 
-class PatchedCfs(Mainline):
+class PatchedCfs(ThreadsHost):
     """A Host on a kernel with our patch."""
 
     def __init__(
@@ -45,20 +46,20 @@ class PatchedCfs(Mainline):
         super().__init__(
             journal,
             capabilities,
+            PatchedKernel(granularity_ns(sysfs), proc),
             cpus=cpus,
             on_foreign_write=on_foreign_write,
             dry_run=dry_run,
             proc=proc,
             sysfs=sysfs,
             kernel=kernel,
-            fittings=PatchFittings(granularity_ns(sysfs), proc),
             most=most,
         )
         self._capabilities = capabilities  # its wake-up sources come with the file, not from outside
 
 
-class PatchFittings:
-    """What the patch adds to the mainline host; see Fittings."""
+class PatchedKernel:
+    """What the patch adds; see KernelInterface."""
 
     def __init__(self, unset_granularity_ns: int, proc: str = procfs.PROC) -> None:
         self._unset_granularity_ns = unset_granularity_ns

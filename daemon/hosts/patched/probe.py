@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...linux import dasecfile, procfs
 from ...linux.errors import ThreadGone
-from ..host import Finding
+from ..host import Capabilities, Finding
+from ..probe.dummy import sleeper
 
 TRIED_GRANULARITY_NS = 500_000
 TRIED_WEIGHT = 1126
 """10 % above neutral, the step that TSA makes (§4.2)."""
+
+_ALONE = "of a vCPU alone in its cgroup, that group's: "
 
 
 class Patch(NamedTuple):
@@ -33,6 +37,26 @@ def _without(why: str, *, broken: bool) -> Patch:
 
 
 NO_PATCH = _without("no /proc/PID/dasec: the kernel is without our patch", broken=False)
+
+
+def with_patch(found: Capabilities) -> Capabilities:
+    """What a host can do by way of our patch; without one, as it was found."""
+    with sleeper() as pid:
+        patch = try_patch(pid)
+    if patch.broken:
+        return replace(found, warnings=(*found.warnings, f"{patch.edges.note}: not used"))
+    if not patch.works:
+        return found
+    return replace(
+        found,
+        backend="patched_cfs",
+        weight=True,
+        weight_note=f"{patch.weight.note}; {_ALONE}{found.weight_note}",
+        rescheduling_latency=True,
+        rescheduling_latency_note=patch.latency.note,
+        wake_edges=True,
+        wake_edges_note=patch.edges.note,
+    )
 
 
 def try_patch(pid: int, proc: str = procfs.PROC) -> Patch:

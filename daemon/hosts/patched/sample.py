@@ -17,8 +17,8 @@ from ...linux.dasecfile import Columns, DasecFile
 from ...linux.errors import ThreadGone
 from ...linux.knob import NativeKnob
 from ...model import Core, Counters, ThreadState, VcpuId
-from ..mainline.sample import SLEEPERS_READ_BACK, Sample, in_turn
-from ..mainline.thread import ManagedThread, why_not
+from ..threads.looks import SLEEPERS_READ_BACK, Sample, in_turn
+from ..threads.thread import ManagedThread, why_not
 from .files import ProcessFiles
 
 POLICIES_READ = 16

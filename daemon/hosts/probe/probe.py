@@ -1,7 +1,4 @@
-"""What can this host do? Found by trying: set, read back, put back, on a child of our own.
-
-A kernel that has our patch is used by way of it (`patched_cfs`), any other as `mainline`.
-"""
+"""What can this kernel do? Found by trying: set, read back, put back, on a child of our own."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from ...linux.errors import HierarchyMissing, ThreadGone
 from ...model import Level
 from ...safety.groups import probe_group
 from ..host import Capabilities, Finding
-from ..patched.probe import NO_PATCH, try_patch
 from . import surroundings
 from .dummy import sleeper
 from .nesting import Nesting, nesting_of
@@ -27,33 +23,22 @@ TRIED_SLICE_NS = 4_000_000
 TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
-_ALONE = "of a vCPU alone in its cgroup, that group's: "
 
-
-def probe(
-    proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool = True, backend: str = "auto"
+def try_kernel(
+    proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool = True
 ) -> Capabilities:
-    """Try everything. `duel` False leaves out whether the kernel starves groups (two seconds at most);
-    `backend` "mainline" leaves out our patch."""
+    """Try everything that every kernel might have. `duel` False leaves out whether this one starves groups
+    (two seconds at most)."""
     with sleeper() as pid:
-        patch = try_patch(pid, proc) if backend != "mainline" else NO_PATCH
         slices = _try_slice(pid)
         masks = _try_affinity(pid)
     weights, hierarchy = _try_weight(proc)
-    warnings = [*surroundings.warnings(proc, sysfs)]
-    if patch.broken:
-        warnings.append(f"{patch.edges.note}: not used")
     nesting = Nesting()
     if duel and weights.works and hierarchy is not None:
         nesting = _try_nesting(hierarchy, platform.release())
-    warnings.extend(nesting.warnings)
-    if patch.works:
-        slices, edges = patch.latency, patch.edges
-        weights = Finding(True, f"{patch.weight.note}; {_ALONE}{weights.note}")
-    else:
-        edges = _try_edges()
+    edges = _try_edges()
     return Capabilities(
-        backend="patched_cfs" if patch.works else "mainline",
+        backend="mainline",
         weight=weights.works,
         weight_note=weights.note,
         rescheduling_latency=slices.works,
@@ -62,7 +47,7 @@ def probe(
         affinity_note=masks.note,
         wake_edges=edges.works,
         wake_edges_note=edges.note,
-        warnings=tuple(warnings),
+        warnings=(*surroundings.warnings(proc, sysfs), *nesting.warnings),
         nested_weight=nesting.works,
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import ExitStatus, Refusal
 from ...hosts.host import Capabilities
-from ...hosts.probe.probe import probe
+from ...hosts.open import probe
 from ...linux.cgroupfs import find_hierarchy
 from ...linux.errors import HierarchyMissing
 from .. import load_tool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dasec.hosts.mainline.cores import CoreWatch
+from dasec.hosts.threads.cores import CoreWatch
 from dasec.linux import cpus
 from dasec.model import Core
 

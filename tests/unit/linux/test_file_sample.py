@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.mainline.sample import Sample
-from dasec.hosts.mainline.thread import Held, ManagedThread
+from dasec.hosts.threads.looks import Sample
+from dasec.hosts.threads.thread import Held, ManagedThread
 from dasec.hosts.patched import unset
 from dasec.hosts.patched.files import ProcessFiles
 from dasec.hosts.patched.sample import FileSampler

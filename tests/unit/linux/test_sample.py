@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from dasec.hosts.mainline import sample as module
-from dasec.hosts.mainline.sample import Sampler
-from dasec.hosts.mainline.thread import ManagedThread
+from dasec.hosts.threads.looks import Sampler
+from dasec.hosts.threads.thread import ManagedThread
 from dasec.linux.procfs import KeptThread
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.hosts.mainline import units
+from dasec.hosts.threads import units
 from dasec.linux.knob import NativeKnob
 from dasec.model import Core
 

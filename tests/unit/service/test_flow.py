@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dasec.flow import LINES, WINDOW_NS, Flow
-from dasec.hosts.mainline.notices import Notices
+from dasec.hosts.threads.notices import Notices
 
 
 class Clock:

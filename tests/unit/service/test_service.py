@@ -43,7 +43,7 @@ def dry_order(folder: Path, periods: int) -> Order:
 def run_dry(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capabilities: Capabilities
 ) -> list[dict[str, object]]:
-    monkeypatch.setattr("dasec.service.run.probe", lambda *, duel, backend: capabilities)
+    monkeypatch.setattr("dasec.service.run.probe", lambda backend, *, duel: capabilities)
     serve(dry_order(folder, 3))
     return [json.loads(line) for line in (folder / "r").read_bytes().splitlines()[1:]]
 

@@ -16,10 +16,10 @@ from ...model import Change, Core, Knob, Outcome, Result, VcpuId
 from . import units
 from .adopt import alone
 from .ahead import WriteAhead
-from .fittings import Fittings
-from .owngroups import OwnGroups
+from .interface import KernelInterface
+from .own_groups import OwnGroups
 from .thread import Held, ManagedThread, WeightPlace, why_not
-from .weightwatch import WeightWatch
+from .weight_watch import WeightWatch
 
 Verdict = tuple[Outcome, str]
 
@@ -51,7 +51,7 @@ class Actuator:
     hierarchy: cgroupfs.Hierarchy | None
     watch: WeightWatch
     dry_run: bool
-    fittings: Fittings
+    interface: KernelInterface
     proc: str = procfs.PROC
 
     def apply(self, changes: Sequence[Change], threads: Mapping[VcpuId, ManagedThread]) -> tuple[Result, ...]:
@@ -139,7 +139,7 @@ class Actuator:
             self.journal.begin(writes)
         except OSError as error:
             return [(Outcome.REJECTED, f"nothing written: {error.strerror or error}")] * len(intents)
-        written = self.fittings.write_together(writes)
+        written = self.interface.write_together(writes)
         verdicts = [self._write_all(intent, written) for intent in intents]
         self.watch.ours(intent.thread for intent in intents if intent.change.knob is Knob.WEIGHT)
         return verdicts

@@ -19,7 +19,7 @@ from . import units
 from .adopt import weight_shown
 from .ahead import WriteAhead
 from .custody import Custody
-from .owngroups import OwnGroups
+from .own_groups import OwnGroups
 from .thread import Held, ManagedThread
 
 

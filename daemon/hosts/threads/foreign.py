@@ -24,7 +24,7 @@ from . import units
 from .ahead import WriteAhead
 from .notices import Notices
 from .thread import Held, ManagedThread, OnForeignWrite
-from .weightwatch import WeightWatch
+from .weight_watch import WeightWatch
 
 _CPUSET_CHANGES_WITHIN_S = 0.002
 """Once a look, and only where a mask is strange."""

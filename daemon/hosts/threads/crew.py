@@ -13,15 +13,15 @@ from ..host import MOST_THREADS, Member, Restored, RosterEntry
 from . import shares
 from .adopt import alone
 from .arrivals import Arrivals
-from .fittings import Adopts
+from .interface import Adopts
 from .notices import Notices
-from .owngroups import OwnGroups
+from .own_groups import OwnGroups
 from .places import Attended, Numbers, attended, change_of
-from .putback import PutBack, close_weight
-from .sample import in_turn
-from .sharewatch import ShareWatch
+from .put_back import PutBack, close_weight
+from .looks import in_turn
+from .share_watch import ShareWatch
 from .thread import ManagedThread
-from .weightwatch import WeightWatch
+from .weight_watch import WeightWatch
 
 RETRIES = 32
 """Of those who were left alone, so many are asked again at once, in turn: 2 ms."""

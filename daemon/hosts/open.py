@@ -1,0 +1,123 @@
+"""The door to a host: what kinds there are, which of them serves here, and how it is opened.
+
+A new kind is a folder beside these and one row of BACKENDS.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..bpf.edges import WakeEdges
+from ..bpf.wake_edges import open_edges
+from ..model import Core, Level
+from .fake.fake import EXACT
+from .fake.rehearsal import Rehearsal
+from .host import MOST_THREADS, Capabilities, Host
+from .mainline import Mainline
+from .patched import PatchedCfs
+from .patched.probe import with_patch
+from .probe.probe import try_kernel
+from .threads.ahead import WriteAhead
+from .threads.thread import OnForeignWrite
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants."""
+
+    cpus: frozenset[Core] | None = None
+    own_groups: bool = False
+    on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD
+    dry_run: bool = False
+    bpf: bool = True
+    edges: Level = Level.NONE
+    most: int = MOST_THREADS
+
+
+class Backend(NamedTuple):
+    """One kind of host. `found`: what it makes of a kernel as it comes, which it hands on unchanged (but for a
+    warning) where it cannot serve. `edges_as_asked`: it counts as much of who wakes whom as it was opened
+    for; others count all that they can. `lacks`: why it cannot serve where it was asked for by name."""
+
+    open: Callable[[WriteAhead, Capabilities, Wish], Host]
+    found: Callable[[Capabilities], Capabilities]
+    edges_as_asked: bool = False
+    touches_a_kernel: bool = True
+    lacks: str = ""
+
+
+def probe(backend: str = AUTO, *, duel: bool = True) -> Capabilities:
+    """What this host can do by this kind of host, or by the first that serves. Without `duel` it is not tried
+    whether the kernel starves groups, which takes two seconds at most."""
+    if not touches_a_kernel(backend):
+        return BACKENDS[backend].found(EXACT)
+    found = try_kernel(duel=duel)
+    for name, kind in BACKENDS.items():
+        if kind.touches_a_kernel and backend in (AUTO, name):
+            found = kind.found(found)
+            if found.backend == name:
+                break
+    return found
+
+
+def touches_a_kernel(backend: str) -> bool:
+    """Does this kind of host write to a kernel?"""
+    return backend == AUTO or BACKENDS[backend].touches_a_kernel
+
+
+def edges_counted(backend: str, wish: Wish) -> Level:
+    """How much of who wakes whom a host counts that was opened with this wish."""
+    return wish.edges if BACKENDS[backend].edges_as_asked and wish.bpf else Level.FULL
+
+
+def _mainline(journal: WriteAhead, found: Capabilities, wish: Wish) -> Host:
+    return Mainline(
+        journal,
+        found,
+        cpus=wish.cpus,
+        own_groups=wish.own_groups,
+        on_foreign_write=wish.on_foreign_write,
+        dry_run=wish.dry_run,
+        bpf=wish.bpf,
+        edges=_edges(wish),
+        most=wish.most,
+    )
+
+
+def _edges(wish: Wish) -> WakeEdges | None:
+    return open_edges(wish.edges) if wish.bpf and wish.edges is not Level.NONE else None
+
+
+def _patched(journal: WriteAhead, found: Capabilities, wish: Wish) -> Host:
+    return PatchedCfs(
+        journal,
+        found,
+        cpus=wish.cpus,
+        on_foreign_write=wish.on_foreign_write,
+        dry_run=wish.dry_run,
+        most=wish.most,
+    )
+
+
+BACKENDS: Mapping[str, Backend] = MappingProxyType(
+    {
+        "patched_cfs": Backend(
+            _patched,
+            with_patch,
+            lacks="this kernel has no usable /proc/PID/dasec: boot one with our patch (kvm-patches/README.md)",
+        ),
+        "mainline": Backend(_mainline, lambda found: found, edges_as_asked=True),
+        "fake": Backend(
+            lambda journal, found, wish: Rehearsal(os.cpu_count() or 1, dry_run=wish.dry_run),
+            lambda found: found,
+            touches_a_kernel=False,
+        ),
+    }
+)
+"""By name, the one that is to be preferred first."""
