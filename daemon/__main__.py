@@ -1,5 +1,5 @@
 """`python -m dasec` is the command `dasec`."""
 
-from .commands.entry import main
+from .commands.cli import main
 
 main()

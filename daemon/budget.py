@@ -1,8 +1,9 @@
-"""How much of one core the daemon may take, and how late the next look must therefore be.
+"""How much of the host the daemon may take, and how late the next look must therefore be.
 
 A look costs CPU time, and the more vCPUs there are the more (docs/overhead.md), but the daemon may have only
-a fixed part of one core. So each look is paid out of what was earned since the one before, and the next one
-comes when the debt is paid: **cost is bounded, and with many vCPUs corrections come later instead.**
+a fixed part of the cores that it manages. So each look is paid out of what was earned since the one before,
+and the next one comes when the debt is paid: **cost is bounded, and with many vCPUs corrections come later
+instead.**
 
 A change needs a dozen looks soon after each other: new demand is judged, weights are written, and a few more
 looks see whether that was it. So a calm time must not use up what it earns: while a policy rests, it looks so
@@ -18,8 +19,12 @@ from typing import NamedTuple
 
 from .model import Decision
 
-PERCENT = 1.0
-"""Of one core: what a node's operator gives to a daemon whatever the size of the host."""
+LEAST_PERCENT = 1.0
+"""Of one core: what a node's operator gives to a daemon however small the host is."""
+
+PART = 0.001
+"""Of all cores that it manages: from 10 cores on more than the least. On 80 cores that is 8 % of one, and 256
+vCPUs can be looked at every period, where 1 % of one core let a look come every 0.7 s (docs/overhead.md)."""
 
 LONGEST_NS = 1_600_000_000
 """No look is later than this, so that a rule stays alive; what cannot be paid by then is forgiven. A step of
@@ -31,6 +36,11 @@ SAVED_NS = 10_000_000_000
 CALM_PERCENT = 67
 """Of its earnings, what a calm time may use. Without this, 16 vCPUs on two busy cores used all of them for
 looks of 1.6 ms, and after a step of load the next ones came 240 to 560 ms apart (docs/decisions/0023)."""
+
+
+def default_percent(cores: int) -> float:
+    """Of one core, where so many are managed and nobody has said how much."""
+    return max(LEAST_PERCENT, cores * PART * 100)
 
 
 class Account(NamedTuple):

@@ -10,17 +10,18 @@ from typing import Protocol
 
 from .budget import UNBOUNDED, Account, Budget, Outlay
 from .gap import gap_between
-from .hosts.host import Host, Restored, RosterEntry
+from .hosts.host import Host
 from .log import Announcer
-from .model import Change, Outcome, PolicyState, Result, Snapshot
+from .model import Change, Outcome, PolicyState, Restored, Result, Snapshot
 from .period import between
 from .plan import plan
 from .policy import Policy
 from .record.entries import Entry, Stages, shown
+from .roster import RosterEntry
 
 
 class Pace(Protocol):
-    """Says when a period is due. pace.py has the real one."""
+    """Says when a period is due (service/timer.py)."""
 
     late: int
 
@@ -79,11 +80,10 @@ def control(parts: Parts, pace: Pace) -> Restored:
             decided_ns = time.monotonic_ns()
             results = _apply(parts, planned.changes, guarded)
             applied_ns = time.monotonic_ns()
-            stages = Stages(seen_ns - started_ns, decided_ns - seen_ns, applied_ns - decided_ns, recorded_ns)
+            took = Stages(seen_ns - started_ns, decided_ns - seen_ns, applied_ns - decided_ns, recorded_ns)
             account, outlay = parts.budget.pay(account, after.clock_ns, time.process_time_ns(), decision)
-            entry = Entry(
-                after.clock_ns, pace.late, period, decision, results, planned.violations, stages, outlay
-            )
+            wrong, at_ns = planned.violations, after.clock_ns
+            entry = Entry(at_ns, pace.late, period, decision, results, wrong, took, outlay)
             for witness in parts.witnesses:
                 witness.write(entry, state)
             before, state, index = after, decision.state, index + 1

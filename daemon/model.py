@@ -42,7 +42,7 @@ class Knob(StrEnum):
 
 
 class Level(StrEnum):
-    """How much is counted of who wakes whom (edges/reading.py)."""
+    """How much is counted of who wakes whom (bpf/edges.py)."""
 
     NONE = "none"
     EDGES = "edges"
@@ -239,3 +239,54 @@ class Result(NamedTuple):
     change: Change
     outcome: Outcome
     detail: str = ""
+
+
+class Finding(NamedTuple):
+    """Does it work, and how or why not."""
+
+    works: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What this host can do, found by trying. Each `*_note` says how, or why not."""
+
+    backend: str
+    weight: bool
+    weight_note: str
+    rescheduling_latency: bool
+    rescheduling_latency_note: str
+    affinity: bool
+    affinity_note: str
+    wake_edges: bool
+    wake_edges_note: str
+    warnings: tuple[str, ...] = ()
+    nested_weight: bool = True
+    """May a weight be written below a group of a workload's own? Not where re-weighting starves its
+    neighbours (hosts/probe/reweight.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What `restore` did: knobs put back, knobs left alone because somebody else changed
+    them since, knobs whose thread is gone, knobs that could not be put back (with why), and
+    slices of threads that left the fair class: they stay held until it is fair again."""
+
+    put_back: int
+    left_alone: tuple[str, ...]
+    vanished: int
+    failed: tuple[str, ...]
+    waiting: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What a host leaves out for want of room. By workload, now: threads beyond the bound, which are left
+    alone, and managed ones without a slot, whose wake-ups nobody counts. Since it was made: wake-ups lost and
+    missed, as in a Reading (bpf/edges.py)."""
+
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    unheard: Mapping[str, int] = field(default_factory=dict)
+    lost: int = 0
+    missed: int = 0

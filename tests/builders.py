@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dasec.model import IDLE, Core, Counters, Knobs, Period, Snapshot, ThreadState, Topology, Usage, Vcpu, VcpuId, Workload
+from dasec.model import (
+    IDLE,
+    Core,
+    Counters,
+    Knobs,
+    Period,
+    Snapshot,
+    ThreadState,
+    Topology,
+    Usage,
+    Vcpu,
+    VcpuId,
+    Workload,
+)
 
 MS = 1_000_000
 PERIOD_MS = 80

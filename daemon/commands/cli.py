@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -113,8 +114,7 @@ def explain(workload: str, record: Path | None, as_json: bool, directory: Path) 
 
     from .explain import answer
 
-    kept = None if record is None else str(record)
-    click.echo(answer(workload, kept, directory, time.monotonic_ns(), as_json=as_json))
+    click.echo(answer(workload, record, directory, time.monotonic_ns(), as_json=as_json))
 
 
 @commands.command()
@@ -271,6 +271,8 @@ def overhead(arguments: tuple[str, ...]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit with its status; a user's error is one line, a bug a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a name may hold what this terminal's encoding has not
     sys.exit(_outcome(arguments))
 
 

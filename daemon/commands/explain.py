@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from pathlib import Path
+from typing import TypedDict
 
+from ..config.complaints import nearest
 from ..errors import ExitStatus, Refusal
 from ..linux import cpulist
 from ..linux.printable import printable
-from ..record.end import IN_FORCE, End, Row, Write, end_of, who
+from ..model import NO_KNOBS, Knob, KnobValue, Outcome, Vcpu
 from ..record.lines import Unreadable
+from ..record.provenance import IN_FORCE, Ground, Grounds
+from ..record.tail import RecordTail, Seen
+from ..service.status import Absent, Status, read
 from .rule_text import meaning, milliseconds, numbers
 
-if TYPE_CHECKING:
-    from ..service.status import Status
-
-KNOBS = ("weight", "rescheduling_latency", "affinity")
-"""`model.Knob`, in the order of a line's columns."""
-
-APPLIED = "applied"
-DONE = {APPLIED: "written", "dry_run": "dry run, would be written"}
+DONE = {Outcome.APPLIED.value: "written", "dry_run": "dry run, would be written"}
 """Outcomes in words; of the others, the name says it."""
 
 NOT_OURS = "not ours: this host has no such knob for it, it was left to somebody else, or it is not wanted"
@@ -68,10 +66,8 @@ class Story(TypedDict):
     vcpus: list[VcpuStory]
 
 
-def record_of(directory: str | os.PathLike[str], now_ns: int) -> tuple[str, Status]:
+def record_of(directory: Path, now_ns: int) -> tuple[Path, Status]:
     """The running daemon's record, and what it says of itself. Raises Refusal."""
-    from ..service.status import Absent, read
-
     status = read(directory, now_ns)
     if isinstance(status, Absent):
         raise Refusal(ExitStatus.FAILED, f"{status.why}, or name a record with --record FILE")
@@ -79,87 +75,88 @@ def record_of(directory: str | os.PathLike[str], now_ns: int) -> tuple[str, Stat
         raise Refusal(
             ExitStatus.FAILED, "the daemon keeps no record: start it with `dasec run --record FILE`"
         )
-    return status["record"], status
+    return Path(status["record"]), status
 
 
-def answer(
-    workload: str, record: str | None, directory: str | os.PathLike[str], now_ns: int, *, as_json: bool
-) -> str:
+def answer(workload: str, record: Path | None, directory: Path, now_ns: int, *, as_json: bool) -> str:
     """What `dasec explain` prints. Raises Refusal."""
     kept, said = (record, None) if record else record_of(directory, now_ns)
     story = explain(kept, workload, said)
-    if not as_json:
-        return render(story)
-    import json
-
-    return json.dumps(story, indent=2)
+    return json.dumps(story, indent=2) if as_json else render(story)
 
 
-def explain(path: str | os.PathLike[str], name: str, status: Status | None) -> Story:
+def explain(path: Path, name: str, status: Status | None) -> Story:
     """Why the knobs of a workload are what they are. Raises Refusal."""
-    path = os.fspath(path)
-    try:
-        end = end_of(path)
-    except Unreadable as error:
-        raise Refusal(ExitStatus.USAGE, str(error)) from error
-    if end is None:
-        raise Refusal(ExitStatus.FAILED, f"{path}: holds no period yet: try again in a second")
-    if name not in end.workloads:
-        from ..config.complaints import nearest
-
-        known = nearest(name, end.workloads) if end.workloads else "there is none at present"
+    last, grounds = _end(path)
+    workloads = {workload.name: workload for workload in last.period.workloads}
+    if name not in workloads:
+        known = nearest(name, workloads) if workloads else "there is none at present"
         raise Refusal(
             ExitStatus.FAILED, f"no workload {name!r} in the last period of the record {path}: {known}"
         )
-    workload = end.workloads[name]
     said = {one["name"]: one["guard"] for one in status["workloads"]} if status else {}
     return Story(
         workload=name,
-        share=workload["share"],
-        record=path,
-        period=end.period,
+        share=workloads[name].share,
+        record=str(path),
+        period=last.line["period"],
         guard=said.get(name, ""),
-        vcpus=[_vcpu(row, end) for row in workload["vcpus"]],
+        vcpus=[_vcpu(vcpu, last, grounds) for vcpu in workloads[name].vcpus],
     )
 
 
-def _vcpu(row: Row, end: End) -> VcpuStory:
-    vcpu, name = who(row), row[3]
-    values = zip(KNOBS, end.knobs(vcpu), strict=True)
+def _end(path: Path) -> tuple[Seen, Grounds]:
+    """The last period of a record, and the last write of each knob. Raises Refusal."""
+    last, grounds = None, Grounds()
+    try:
+        for last in RecordTail(path).read():
+            grounds.read(last.line, last.layout)
+    except Unreadable as error:
+        raise Refusal(ExitStatus.USAGE, str(error)) from error
+    if last is None:
+        raise Refusal(ExitStatus.FAILED, f"{path}: holds no period yet: try again in a second")
+    return last, grounds
+
+
+def _vcpu(vcpu: Vcpu, last: Seen, grounds: Grounds) -> VcpuStory:
+    values = zip(Knob, last.period.knobs.get(vcpu.id, NO_KNOBS), strict=True)
     return VcpuStory(
-        vcpu=name, tid=vcpu[1], knobs=[_knob(knob, value, end, *end.of(vcpu, knob)) for knob, value in values]
+        vcpu=vcpu.name,
+        tid=vcpu.id.tid,
+        knobs=[_knob(knob, value, last, *grounds.of(vcpu.id, knob)) for knob, value in values],
     )
 
 
 def _knob(
-    knob: str, value: int | Sequence[int] | None, end: End, in_force: Write | None, failed: Write | None
+    knob: Knob, value: KnobValue | None, last: Seen, in_force: Ground | None, failed: Ground | None
 ) -> KnobStory:
-    if in_force and in_force.period == end.period and in_force.outcome == APPLIED:
-        value = in_force.new  # the line's knobs are those before its own writes
+    if in_force and in_force.period == last.line["period"] and in_force.result.outcome is Outcome.APPLIED:
+        value = in_force.result.change.new  # the line's knobs are those before its own writes
     return KnobStory(
-        knob=knob,
+        knob=knob.value,
         value=None if value is None else plain(value),
-        written=_written(in_force, end),
-        failed=_written(failed, end),
+        written=_written(in_force, last),
+        failed=_written(failed, last),
     )
 
 
-def _written(write: Write | None, end: End) -> Written | None:
-    if write is None:
+def _written(ground: Ground | None, last: Seen) -> Written | None:
+    if ground is None:
         return None
+    change, outcome, detail = ground.result
     return Written(
-        rule=write.rule,
-        inputs=[(name, value) for name, value in write.inputs],
-        prior=plain(write.prior),
-        new=plain(write.new),
-        outcome=write.outcome,
-        detail=write.detail,
-        period=write.period,
-        seconds_ago=round((end.clock_ns - write.clock_ns) / 1e9, 3),
+        rule=change.rule,
+        inputs=[(name, value) for name, value in ground.inputs],
+        prior=plain(change.prior),
+        new=plain(change.new),
+        outcome=outcome.value,
+        detail=detail,
+        period=ground.period,
+        seconds_ago=round((last.line["clock_ns"] - ground.clock_ns) / 1e9, 3),
     )
 
 
-def plain(value: int | Sequence[int]) -> int | str:
+def plain(value: KnobValue) -> int | str:
     """A knob's value without sequences: CPUs as the kernel's list."""
     return value if isinstance(value, int) else cpulist.render(value)
 
@@ -195,7 +192,7 @@ def _knob_lines(knob: KnobStory) -> Sequence[str]:
         lines.append(f"{shown(knob['knob'], value)}{'' if written else ', ' + AS_FOUND}")
     if written:
         lines += _why(knob["knob"], written)
-        if value is not None and written["outcome"] == APPLIED and value != written["new"]:
+        if value is not None and written["outcome"] == Outcome.APPLIED.value and value != written["new"]:
             lines.append(
                 f"we wrote {shown(knob['knob'], written['new'])}: somebody else has changed it since"
             )

@@ -9,9 +9,9 @@ from dataclasses import asdict
 import click
 
 from ..errors import ExitStatus, Refusal
-from ..hosts.host import Capabilities
 from ..hosts.open import probe
 from ..linux.printable import printable
+from ..model import Capabilities
 
 
 def show(as_json: bool) -> None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..model import Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, Vcpu, VcpuId, Workload
-from ..rivals.names import matches
-from . import CriticalParameters
+from ..policy import Kind
+from ..settings import Help, Range
 from .latency import Latencies, delay, merged
+from .names import matches
+from .parameters import CriticalParameters
 from .scores import FULL
 from .weights import Claims, is_off, settle
 
@@ -25,8 +27,10 @@ from .weights import Claims, is_off, settle
 class OracleParameters:
     """Who is critical: the names of threads (with `*` at the end: their beginnings), and thread ids."""
 
-    critical: tuple[str, ...] = ()
-    tids: tuple[int, ...] = ()
+    critical: Annotated[tuple[str, ...], Help('a list of names of threads such as ["main", "helper-*"]')] = ()
+    tids: Annotated[
+        tuple[Annotated[int, Range(1, 4_194_304)], ...], Help("a list of thread ids such as [4711]")
+    ] = ()
 
     def knows(self, vcpu: Vcpu) -> bool:
         """Is this one critical?"""
@@ -152,3 +156,14 @@ def _charges(ids: Sequence[VcpuId], period: Period, draft: _Draft) -> list[tuple
         if weight is not None and weight != draft.neutral[each]:
             charges.append((weight, draft.neutral[each], used.consumed_ns + used.ready_ns))
     return charges
+
+
+KIND = Kind(
+    "oracle",
+    lambda parameters: Oracle(parameters.of(OracleParameters), parameters.of(CriticalParameters)),
+    settings=(OracleParameters, CriticalParameters),
+    rules={
+        "oracle.raise": "the configuration says that it is critical",
+        "oracle.yield": "the configuration does not say that it is critical",
+    },
+)

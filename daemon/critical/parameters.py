@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from ..model import Workload
+from ..settings import Range, check
 
 WEIGHT_RATIO = 7
 """Weight of the most to that of the least critical vCPU. Mean latency of the best rule with 3 : 1, 7 : 1
@@ -41,6 +43,10 @@ YIELD_LATENCY_PERCENT = 125
 """Of what they had, for those who yield: any longer slice lets a woken thread take the core, and the longer
 it is, the longer waits who may not take it (docs/decisions/0031-yielding.md)."""
 
+_RATIO = f"the largest weight to the smallest, from 2 to {MAX_WEIGHT_RATIO}"
+_NESTED = f"the same below a group of the workload's own, from 2 to {MAX_WEIGHT_RATIO}"
+_YIELD = f"an integer from 100 (as it is) to {MAX_LATENCY_PERCENT}"
+
 
 class Fairness(StrEnum):
     """Who pays that the critical vCPUs of a workload are served first."""
@@ -63,31 +69,17 @@ class CriticalParameters:
     latency of those who yield, of what they had; 100: as it is. `fairness` is towards other workloads
     (docs/decisions/0037-fairness.md)."""
 
-    weight_ratio: int = WEIGHT_RATIO
-    nested_weight_ratio: int = NESTED_WEIGHT_RATIO
-    decay_percent: int = DECAY_PERCENT
-    burst_ns: int = BURST_NS
-    deadband_percent: int = DEADBAND_PERCENT
+    weight_ratio: Annotated[int, Range(2, MAX_WEIGHT_RATIO, _RATIO)] = WEIGHT_RATIO
+    nested_weight_ratio: Annotated[int, Range(2, MAX_WEIGHT_RATIO, _NESTED)] = NESTED_WEIGHT_RATIO
+    decay_percent: Annotated[int, Range(10, 99)] = DECAY_PERCENT
+    burst_ns: Annotated[int, Range(1, 100_000, unit="us")] = BURST_NS
+    deadband_percent: Annotated[int, Range(0, 25)] = DEADBAND_PERCENT
     guess: bool = False
-    yield_latency_percent: int = YIELD_LATENCY_PERCENT
+    yield_latency_percent: Annotated[int, Range(100, MAX_LATENCY_PERCENT, _YIELD)] = YIELD_LATENCY_PERCENT
     fairness: Fairness = Fairness.STRICT
 
     def __post_init__(self) -> None:
-        for name in ("weight_ratio", "nested_weight_ratio"):
-            ratio = getattr(self, name)
-            if not 2 <= ratio <= MAX_WEIGHT_RATIO:
-                raise ValueError(f"critical: {name} is {ratio}: give 2 to {MAX_WEIGHT_RATIO}")
-        if not 10 <= self.decay_percent <= 99:
-            raise ValueError(f"critical: decay_percent is {self.decay_percent}: give 10 to 99")
-        if self.burst_ns < 1:
-            raise ValueError(f"critical: burst_ns is {self.burst_ns}: give 1 or more")
-        if not 0 <= self.deadband_percent <= 25:
-            raise ValueError(f"critical: deadband_percent is {self.deadband_percent}: give 0 to 25")
-        percent = self.yield_latency_percent
-        if not 100 <= percent <= MAX_LATENCY_PERCENT:
-            raise ValueError(
-                f"critical: yield_latency_percent is {percent}: give 100 to {MAX_LATENCY_PERCENT}"
-            )
+        check(self)
 
     def ratio_for(self, workload: Workload) -> int:
         """The range of weights in this workload."""

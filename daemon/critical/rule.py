@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .. import model
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
+from ..policy import Kind
 from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .late import Claimant, behind_ns, lateness, lowered
@@ -264,3 +266,17 @@ def _want(
         )
         rule = "critical.path" if score * 2 >= FULL else "critical.yield"
         draft.reasons.append(Reason(vcpu, _WEIGHT, rule, seen))
+
+
+KIND = Kind(
+    "critical",
+    lambda parameters: Critical(parameters.of(CriticalParameters)),
+    settings=(CriticalParameters,),
+    edges=model.Level.FULL,  # and chains (docs/critical.md)
+    rules={
+        "critical.path": "siblings wait for what it does",
+        "critical.yield": "hardly anybody waits for it, so it yields to those that siblings wait for",
+        "critical.later": "hardly anybody waits for it, so it may start later than those that are waited for",
+        "critical.neutral": "it is not judged at present, so it is as if nobody were preferred",
+    },
+)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from ..model import Decision, Knobs, Period, PolicyState, Vcpu, VcpuId, Workload
+from ..policy import Policy
 from .parameters import GuardParameters
 from .state import GuardState, KnobTable, Trial
 from .switch import NEUTRAL, WITH, WITHOUT, held, intended, noted, sparing, towards
 from .tally import added
 from .trial import is_whole, judged, measured
 from .verdicts import concluded, introduced, passes_of, present, retried, suspected
-
-if TYPE_CHECKING:
-    from ..policy import Policy
 
 LOOK = 4
 """Periods of a look between trials: with four pairs after it, harm that came later is found in 13."""
@@ -27,6 +24,16 @@ LEAST_BUSY_PERCENT = 1
 NO_WISHES: Mapping[VcpuId, Knobs] = MappingProxyType({})
 
 Known = GuardState[PolicyState]
+
+
+RULES: Mapping[str, str] = MappingProxyType(
+    {
+        "guard.without": "the guard looks how the workload does without the policy",
+        "guard.with": "the guard looks how the workload does with the policy: as the policy had it",
+        "guard.neutral": "the guard has found harm, so the policy is off here",
+    }
+)
+"""What each of its reasons means, in words for an operator."""
 
 
 @dataclass(frozen=True, slots=True)

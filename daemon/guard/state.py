@@ -81,3 +81,8 @@ class GuardState(PolicyState, Generic[S]):
     services: tuple[Services, ...] = field(default=(), metadata=UNSHOWN)
     tallies: tuple[Tally, ...] = field(default=(), metadata=UNSHOWN)
     trial: Trial | None = field(default=None, metadata=UNSHOWN)
+
+
+def standings_in(state: PolicyState) -> tuple[Standing, ...]:
+    """The guard's standings; none without a guard."""
+    return state.standings if isinstance(state, GuardState) else ()

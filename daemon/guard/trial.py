@@ -15,7 +15,20 @@ from statistics import median
 from typing import NamedTuple
 
 from ..model import Period
-from .judge import LEAST_PAIRS, MOST_PAIRS, MOST_PASSES, ODDS_OF_A_PASS, ODDS_OF_ONE, ODDS_OF_ONE_AT_THE_END, USUAL_SPREAD_OF_ONE, Evidence, Finding, find, lead, score
+from .judge import (
+    LEAST_PAIRS,
+    MOST_PAIRS,
+    MOST_PASSES,
+    ODDS_OF_A_PASS,
+    ODDS_OF_ONE,
+    ODDS_OF_ONE_AT_THE_END,
+    USUAL_SPREAD_OF_ONE,
+    Evidence,
+    Finding,
+    find,
+    lead,
+    score,
+)
 from .state import Trial
 from .tally import Services, added, counted, stretches, weighed
 

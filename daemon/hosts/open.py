@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from ..bpf.edges import WakeEdges
 from ..bpf.wake_edges import open_edges
-from ..model import Core, Level
+from ..model import Capabilities, Core, Level
 from .fake.fake import EXACT
 from .fake.rehearsal import Rehearsal
-from .host import MOST_THREADS, Capabilities, Host
+from .host import MOST_THREADS, Host
 from .mainline import Mainline
 from .patched import PatchedCfs
 from .patched.probe import with_patch
@@ -28,7 +28,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class HostSettings:
     """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants."""
 
     cpus: frozenset[Core] | None = None
@@ -41,11 +41,11 @@ class Wish:
 
 
 class Backend(NamedTuple):
-    """One kind of host. `found`: what it makes of a kernel as it comes, which it hands on unchanged (but for a
-    warning) where it cannot serve. `edges_as_asked`: it counts as much of who wakes whom as it was opened
+    """One kind of host. `found`: what it makes of a kernel as it comes, which it hands on unchanged (but for
+    a warning) where it cannot serve. `edges_as_asked`: it counts as much of who wakes whom as it was opened
     for; others count all that they can. `lacks`: why it cannot serve where it was asked for by name."""
 
-    open: Callable[[WriteAhead, Capabilities, Wish], Host]
+    open: Callable[[WriteAhead, Capabilities, HostSettings], Host]
     found: Callable[[Capabilities], Capabilities]
     edges_as_asked: bool = False
     touches_a_kernel: bool = True
@@ -71,37 +71,37 @@ def touches_a_kernel(backend: str) -> bool:
     return backend == AUTO or BACKENDS[backend].touches_a_kernel
 
 
-def edges_counted(backend: str, wish: Wish) -> Level:
-    """How much of who wakes whom a host counts that was opened with this wish."""
-    return wish.edges if BACKENDS[backend].edges_as_asked and wish.bpf else Level.FULL
+def edges_counted(backend: str, settings: HostSettings) -> Level:
+    """How much of who wakes whom a host counts that was opened with these settings."""
+    return settings.edges if BACKENDS[backend].edges_as_asked and settings.bpf else Level.FULL
 
 
-def _mainline(journal: WriteAhead, found: Capabilities, wish: Wish) -> Host:
+def _mainline(journal: WriteAhead, found: Capabilities, settings: HostSettings) -> Host:
     return Mainline(
         journal,
         found,
-        cpus=wish.cpus,
-        own_groups=wish.own_groups,
-        on_foreign_write=wish.on_foreign_write,
-        dry_run=wish.dry_run,
-        bpf=wish.bpf,
-        edges=_edges(wish),
-        most=wish.most,
+        cpus=settings.cpus,
+        own_groups=settings.own_groups,
+        on_foreign_write=settings.on_foreign_write,
+        dry_run=settings.dry_run,
+        bpf=settings.bpf,
+        edges=_edges(settings),
+        most=settings.most,
     )
 
 
-def _edges(wish: Wish) -> WakeEdges | None:
-    return open_edges(wish.edges) if wish.bpf and wish.edges is not Level.NONE else None
+def _edges(settings: HostSettings) -> WakeEdges | None:
+    return open_edges(settings.edges) if settings.bpf and settings.edges is not Level.NONE else None
 
 
-def _patched(journal: WriteAhead, found: Capabilities, wish: Wish) -> Host:
+def _patched(journal: WriteAhead, found: Capabilities, settings: HostSettings) -> Host:
     return PatchedCfs(
         journal,
         found,
-        cpus=wish.cpus,
-        on_foreign_write=wish.on_foreign_write,
-        dry_run=wish.dry_run,
-        most=wish.most,
+        cpus=settings.cpus,
+        on_foreign_write=settings.on_foreign_write,
+        dry_run=settings.dry_run,
+        most=settings.most,
     )
 
 
@@ -110,11 +110,12 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
         "patched_cfs": Backend(
             _patched,
             with_patch,
-            lacks="this kernel has no usable /proc/PID/dasec: boot one with our patch (kvm-patches/README.md)",
+            lacks="this kernel has no usable /proc/PID/dasec: boot one with our patch"
+            " (kvm-patches/README.md)",
         ),
         "mainline": Backend(_mainline, lambda found: found, edges_as_asked=True),
         "fake": Backend(
-            lambda journal, found, wish: Rehearsal(os.cpu_count() or 1, dry_run=wish.dry_run),
+            lambda journal, found, settings: Rehearsal(os.cpu_count() or 1, dry_run=settings.dry_run),
             lambda found: found,
             touches_a_kernel=False,
         ),

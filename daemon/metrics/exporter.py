@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config.metrics import Outlets
+from ..config.subject import Subject
 from ..errors import ExitStatus, Refusal
-from ..hosts.host import Shortfall
+from ..guard.state import standings_in
 from ..log import Announcer
-from ..model import PolicyState
+from ..model import PolicyState, Shortfall
 from ..record.entries import Entry
-from ..service.policy_alerts import standings_in
-from ..service.status_file import Subject
 from .families import About, Now, render
 from .tally import Tally
 from .textfile import Textfile

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..guard import Standing
-from ..hosts.host import Shortfall
-from ..model import Knob, Outcome
+from ..model import Knob, Outcome, Shortfall
 from . import exposition
 from .exposition import Buckets, family, labels, one, seconds
 from .tally import STAGES, Tally, VcpuTotals

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from ..settings import Range, check
 
 SLICE_IMBALANCE_PERCENT = 10
 """Swap when the largest sum of slices exceeds the smallest by more than this (§4.2: "by 10%")."""
@@ -30,26 +33,13 @@ class RcrParameters:
     """Settings of the resource conflict resolver; `across_nodes`: may vCPUs change their NUMA node?"""
 
     enabled: bool = True
-    slice_imbalance_percent: int = SLICE_IMBALANCE_PERCENT
-    conflict_ratio: int = CONFLICT_RATIO
-    min_conflicts: int = MIN_CONFLICTS
-    cooldown_periods: int = COOLDOWN_PERIODS
-    max_slice_swaps: int = MAX_SLICE_SWAPS
-    min_gain_percent: int = MIN_GAIN_PERCENT
+    slice_imbalance_percent: Annotated[int, Range(1, 10_000)] = SLICE_IMBALANCE_PERCENT
+    conflict_ratio: Annotated[int, Range(1, 1000)] = CONFLICT_RATIO
+    min_conflicts: Annotated[int, Range(1, 10**6, "a count from 1")] = MIN_CONFLICTS
+    cooldown_periods: Annotated[int, Range(0, 10**6, "a count from 0")] = COOLDOWN_PERIODS
+    max_slice_swaps: Annotated[int, Range(1, 1000, "a count from 1 to 1000")] = MAX_SLICE_SWAPS
+    min_gain_percent: Annotated[int, Range(1, 100)] = MIN_GAIN_PERCENT
     across_nodes: bool = False
 
     def __post_init__(self) -> None:
-        least = {
-            "slice_imbalance_percent": 1,
-            "conflict_ratio": 1,
-            "min_conflicts": 1,
-            "cooldown_periods": 0,
-            "max_slice_swaps": 1,
-            "min_gain_percent": 1,
-        }
-        for name, lowest in least.items():
-            value: int = getattr(self, name)
-            if value < lowest:
-                raise ValueError(f"rcr: {name} is {value}: give {lowest} or more")
-        if self.min_gain_percent > 100:
-            raise ValueError(f"rcr: min_gain_percent is {self.min_gain_percent}: give 100 or less")
+        check(self)

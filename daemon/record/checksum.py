@@ -1,4 +1,4 @@
-"""The checksum that ends each line of a record. Apart from record.py: checking is not decoding."""
+"""The checksum that ends each line of a record. Apart from entries.py: checking is not decoding."""
 
 from __future__ import annotations
 

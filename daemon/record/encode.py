@@ -1,4 +1,4 @@
-"""Entries become the lines of a record (record.py). Apart from it, so that who only reads records does not
+"""Entries become the lines of a record (entries.py). Apart from it, so that who only reads records does not
 load pydantic: that is a quarter of what a command like `dasec explain` would take."""
 
 from __future__ import annotations
@@ -8,8 +8,23 @@ from collections.abc import Sequence
 from pydantic_core import to_json
 
 from ..model import IDLE, Core, Knobs, Period, PolicyState, Topology, VcpuId, Workload
+from ..policies import Parameters, written
 from .checksum import seal
-from .entries import EMPTY_LAYOUT, SCHEMA, UNCOUNTED, Entry, Layout, PeriodLine, Ref, decision_row, in_order, knobs_row, result_row, topology_row, workload_row
+from .entries import (
+    EMPTY_LAYOUT,
+    SCHEMA,
+    UNCOUNTED,
+    Entry,
+    Layout,
+    PeriodLine,
+    Ref,
+    decision_row,
+    in_order,
+    knobs_row,
+    result_row,
+    topology_row,
+    workload_row,
+)
 
 
 class Encoder:
@@ -25,16 +40,16 @@ class Encoder:
         self._chain = 0
 
     @classmethod
-    def begin(cls, policy: str, parameters: object, state: PolicyState) -> tuple[Encoder, bytes]:
+    def begin(cls, policy: str, parameters: Parameters, state: PolicyState) -> tuple[Encoder, bytes]:
         """An encoder for the lines after a header, and that header."""
         encoder = cls()
         encoder._state = state
-        header = {"dasec_record": SCHEMA, "policy": policy, "parameters": parameters, "state": state}
+        header = {"dasec_record": SCHEMA, "policy": policy, "parameters": written(parameters), "state": state}
         line, encoder._chain = seal(to_json(header), 0)
         return encoder, line
 
     def line(self, entry: Entry, held: Sequence[Sequence[object]] | None = None) -> bytes:
-        """The line of one period; with `held` (grounds.py) one that leaves nothing out."""
+        """The line of one period; with `held` (provenance.py) one that leaves nothing out."""
         period = entry.period
         line: PeriodLine = {"period": period.index, "clock_ns": entry.clock_ns, "length_ns": period.length_ns}
         if held is not None:

@@ -20,7 +20,23 @@ from typing import NamedTuple, TypedDict, TypeVar, cast
 from ..budget import Outlay
 from ..linux import cpulist
 from ..linux.printable import printable
-from ..model import IDLE, Change, Core, Decision, Knobs, KnobValue, Period, PolicyState, Result, ThreadState, Topology, Usage, Vcpu, VcpuId, Workload
+from ..model import (
+    IDLE,
+    Change,
+    Core,
+    Decision,
+    Knobs,
+    KnobValue,
+    Period,
+    PolicyState,
+    Result,
+    ThreadState,
+    Topology,
+    Usage,
+    Vcpu,
+    VcpuId,
+    Workload,
+)
 
 SCHEMA = 2
 """Raised when a line changes its meaning."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..linux.sure_path import Place, place_of
 from ..log import Announcer
 from ..model import PolicyState
+from ..policies import Parameters
 from .encode import Encoder
 from .entries import Entry
 from .lines import FIRST_BYTES
@@ -40,7 +41,7 @@ class RecordFile:
         self,
         path: Path,
         policy: str,
-        parameters: object,
+        parameters: Parameters,
         announcer: Announcer,
         *,
         max_bytes: int,
@@ -67,7 +68,7 @@ class RecordFile:
             return
         self._guarded(lambda: self._append(entry, before))
 
-    def turn(self, policy: str, parameters: object) -> None:
+    def turn(self, policy: str, parameters: Parameters) -> None:
         """Another policy decides from the next period on: it gets a header of its own, and finds every knob
         as before the first."""
         self._policy, self._parameters = policy, parameters

@@ -1,6 +1,6 @@
 """The lines of a record from its end: from the last one that leaves nothing out, and then on as it grows.
 
-Such lines come at short distances (recordfile.py), however long the record is, and the first line of every
+Such lines come at short distances (file.py), however long the record is, and the first line of every
 file is one; so nothing older is ever needed, neither from this file nor from FILE.1.
 
 Nothing here decodes a line, and little is imported: `dasec explain` is to answer at once.

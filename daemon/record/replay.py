@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -10,10 +11,11 @@ from typing import cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from ..guard import Guarded, GuardState
+from ..guard import Guarded, GuardParameters, GuardState
 from ..model import Decision, Period, PolicyState
 from ..plan import plan
-from ..policy import POLICIES, Parameters, Policy, policy_named
+from ..policies import POLICIES, TABLES, Parameters, policy_named, unlike_default
+from ..policy import Policy
 from .checksum import SEAL_LENGTH, unseal
 from .entries import READABLE, Decoder, PeriodLine, change_row, decision_row
 from .lines import MALFORMED
@@ -90,12 +92,23 @@ def _begin(line: bytes) -> _Run:
             f"no policy named {header['policy']!r} in this build: replay with the one that wrote it"
         )
     try:
-        parameters = TypeAdapter(Parameters).validate_json(to_json(header["parameters"]))
+        parameters = _parameters(header["parameters"])
         policy = policy_named(header["policy"], parameters)
         state = TypeAdapter(state_type(policy)).validate_json(to_json(header["state"]))
     except ValidationError as error:
         raise _Differs(f"parameters or state of another build: {error.errors()[0]['msg']}") from error
     return _Run(policy, state, opened[1], Decoder())
+
+
+def _parameters(tables: Mapping[str, object]) -> Parameters:
+    """As `written` wrote them; what an older build did not know is as by default."""
+    guard = TypeAdapter(GuardParameters | None).validate_json(to_json(tables.get("guard")))
+    read: list[object] = [
+        TypeAdapter(kind).validate_json(to_json(tables[name]))
+        for name, kind in TABLES.items()
+        if name in tables
+    ]
+    return Parameters(unlike_default(read), guard)
 
 
 def state_type(policy: Policy) -> type[PolicyState]:

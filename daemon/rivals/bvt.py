@@ -17,9 +17,13 @@ in periods; BVT's context switch allowance is left to the kernel (its base slice
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from ..critical.names import ANY_END, matches
 from ..model import Decision, Knob, Knobs, Period, PolicyState, Reason, VcpuId
-from .names import ANY_END, matches
+from ..policy import Kind
+from ..rla.parameters import SLICE_US
+from ..settings import Help, Range, check
 
 LATENCY_NS = 700_000
 """What a warped vCPU gets: the kernel's base slice before it is scaled by the number of cores
@@ -37,10 +41,13 @@ UNWARP_NS = 160_000_000
 class BvtParameters:
     """Which workloads are latency-critical (names; with `*` at the end: their beginnings), and the terms."""
 
-    critical: tuple[str, ...] = (ANY_END,)
-    latency_ns: int = LATENCY_NS
-    limit_percent: int = LIMIT_PERCENT
-    unwarp_ns: int = UNWARP_NS
+    critical: Annotated[tuple[str, ...], Help('a list of names of workloads such as ["web-*"]')] = (ANY_END,)
+    latency_ns: Annotated[int, SLICE_US] = LATENCY_NS
+    limit_percent: Annotated[int, Range(1, 100, "a part of a period from 1 to 100")] = LIMIT_PERCENT
+    unwarp_ns: Annotated[int, Range(0, 3_600_000, unit="ms")] = UNWARP_NS
+
+    def __post_init__(self) -> None:
+        check(self)
 
     def knows(self, workload: str) -> bool:
         """Is this workload latency-critical?"""
@@ -101,3 +108,14 @@ class Bvt:
         if used and used.consumed_ns * 100 > self.parameters.limit_percent * period.length_ns:
             return self.parameters.unwarp_ns
         return max(0, left_ns - period.length_ns)
+
+
+KIND = Kind(
+    "bvt",
+    lambda parameters: Bvt(parameters.of(BvtParameters)),
+    settings=(BvtParameters,),
+    rules={
+        "bvt.warp": "its workload is declared latency-critical, so it may start sooner",
+        "bvt.unwarp": "it ran for too long to start sooner; for a while it is as it was found",
+    },
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..model import Decision, Period, PolicyState
+from ..policy import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,6 @@ class Untouched:
     def decide(self, period: Period, state: PolicyState) -> Decision:
         """No change, whatever happened."""
         return Decision(state=state)
+
+
+KIND = Kind("none", lambda parameters: Untouched())

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ..model import Core, Decision, Knob, Knobs, Period, PolicyState, Reason, VcpuId
+from ..policy import Kind
+from ..settings import Range, check
 from .partition import Partition, Transfer, deal, holders, moved, undone
 
 INTERVAL_NS = 500_000_000
@@ -40,8 +42,11 @@ PATIENCE = 10
 class PartiesParameters:
     """How much of its runnable time a workload may wait, and how often that is judged."""
 
-    wait_percent: int = WAIT_PERCENT
-    interval_ns: int = INTERVAL_NS
+    wait_percent: Annotated[int, Range(1, 100, "a part of runnable time from 1 to 100")] = WAIT_PERCENT
+    interval_ns: Annotated[int, Range(10, 3_600_000, unit="ms")] = INTERVAL_NS
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 class Waits(NamedTuple):
@@ -187,3 +192,11 @@ def _decision(period: Period, known: PartiesState) -> Decision:
                 inputs = (("cores", len(wanted)), ("transfers", known.transfers))
                 reasons.append(Reason(vcpu.id, Knob.AFFINITY, "parties.hold", inputs))
     return Decision(knobs, tuple(reasons), known)
+
+
+KIND = Kind(
+    "parties",
+    lambda parameters: Parties(parameters.of(PartiesParameters)),
+    settings=(PartiesParameters,),
+    rules={"parties.hold": "its workload holds these cores"},
+)

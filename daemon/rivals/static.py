@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..model import Core, Decision, Knob, Knobs, Period, PolicyState, Reason, Vcpu, VcpuId
+from ..policy import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +67,6 @@ def _decision(period: Period, pins: dict[VcpuId, Core], turn: int) -> Decision:
             knobs[vcpu] = Knobs(None, None, frozenset((core,)))
             reasons.append(Reason(vcpu, Knob.AFFINITY, "static.pin", (("core", core),)))
     return Decision(knobs, tuple(reasons), Pinned(tuple(pins.items()), turn))
+
+
+KIND = Kind("static", lambda parameters: StaticPinning(), rules={"static.pin": "pinned once, evenly"})

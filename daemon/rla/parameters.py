@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from ..settings import Range, check
 
 STEP_PERCENT = 10
 """How much a latency shrinks in a period (§4.2: "decreases […] by 10%")."""
@@ -17,25 +20,24 @@ CEILING_NS = 12_000_000
 START_NS = 4_000_000
 """Inside the range, so that a vCPU can go both ways (docs/measurements.md, same heading)."""
 
+SLICE_US = Range(100, 100_000, "from 100 to 100000 us, as the kernel takes them", "us")
+
 
 @dataclass(frozen=True, slots=True)
 class RlaParameters:
     """Settings of the rescheduling latency adjuster; `respect_burst`: never cut below the average burst."""
 
     enabled: bool = True
-    step_percent: int = STEP_PERCENT
-    floor_ns: int = FLOOR_NS
-    ceiling_ns: int = CEILING_NS
-    start_ns: int = START_NS
+    step_percent: Annotated[int, Range(1, 50)] = STEP_PERCENT
+    floor_ns: Annotated[int, SLICE_US] = FLOOR_NS
+    ceiling_ns: Annotated[int, SLICE_US] = CEILING_NS
+    start_ns: Annotated[int, SLICE_US] = START_NS
     respect_burst: bool = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.step_percent <= 50:
-            raise ValueError(f"rla: step_percent is {self.step_percent}: give 1 to 50")
-        if self.floor_ns < 1:
-            raise ValueError(f"rla: floor_ns is {self.floor_ns}: give 1 or more")
+        check(self)
         if not self.floor_ns <= self.start_ns <= self.ceiling_ns:
             raise ValueError(
-                f"rla: floor_ns {self.floor_ns}, start_ns {self.start_ns}, ceiling_ns {self.ceiling_ns}: "
-                "give a start that is not below the floor and not above the ceiling"
+                f"rla: start_us {self.start_ns // 1000} is not between floor_us {self.floor_ns // 1000}"
+                f" and ceiling_us {self.ceiling_ns // 1000}"
             )

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ..hosts.host import Restored
 from ..linux.knob import KnobRef, NativeKnob
+from ..model import Restored
 from .groups import GroupVerdict, Kinship, remove_groups, sweep_probes
 from .journal.codec import Bequest
 from .journal.directory import JournalBusy, Notice

@@ -15,10 +15,11 @@ from pydantic_core import to_json
 
 from ..config.config import Config, ConfigError, load
 from ..config.section import Section
-from ..hosts.host import RosterEntry
 from ..log import LOGGER, Announcer
 from ..model import Level
-from ..policy import EDGES, Parameters, Policy, policy_named
+from ..policies import POLICIES, Parameters, policy_named
+from ..policy import Policy
+from ..roster import RosterEntry
 from ..workloads.open import discovery
 
 FIXED = ("period_ms", "budget_percent", "dry_run", "host", "record", "metrics")
@@ -103,7 +104,7 @@ def refusals(now: Config, told: Config, counted: Level) -> Iterator[str]:
     for key in FIXED:
         yield from _changes(key, getattr(now, key), getattr(told, key))
     levels = list(Level)
-    wanted = EDGES.get(told.policy, Level.NONE)
+    wanted = POLICIES[told.policy].edges
     if levels.index(wanted) > levels.index(counted):
         yield (
             f"policy: {told.policy} wants to know who wakes whom, which this daemon does not count,"

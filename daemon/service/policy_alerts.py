@@ -7,6 +7,7 @@ from collections import Counter
 from ..critical import CriticalState
 from ..guard import GuardState, Standing, Verdict
 from ..guard.judge import WHOLE
+from ..guard.state import standings_in
 from ..log import Announcer
 from ..model import Period, PolicyState, Workload
 from ..record.entries import Entry
@@ -28,11 +29,6 @@ def verdict_of(standing: Standing, policy: str, period_ms: int) -> str:
     if standing.verdict is Verdict.FINE:
         return f"no harm: {seen}"
     return f"{seen}: policy off here for {(standing.until - standing.since) * period_ms / 1000:.0f} s"
-
-
-def standings_in(state: PolicyState) -> tuple[Standing, ...]:
-    """The guard's standings; none without a guard."""
-    return state.standings if isinstance(state, GuardState) else ()
 
 
 def blind_in(state: PolicyState) -> tuple[str, ...]:

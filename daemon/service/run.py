@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import log
+from .. import budget, log
 from ..budget import Budget
 from ..config.config import Config
+from ..config.subject import Subject
 from ..errors import ExitStatus, Refusal
-from ..hosts.host import Capabilities, Host, Restored
-from ..hosts.open import AUTO, BACKENDS, Wish, edges_counted, probe, touches_a_kernel
+from ..hosts.host import Host
+from ..hosts.open import AUTO, BACKENDS, HostSettings, edges_counted, probe, touches_a_kernel
 from ..hosts.threads.thread import OnForeignWrite
-from ..linux import cpulist
+from ..linux import cpulist, cpus
 from ..log import LOGGER, Announcer
 from ..loop import Parts, control
 from ..metrics.textfile import sweep
-from ..model import Core, Level, PolicyState
-from ..policy import EDGES
+from ..model import Capabilities, Core, Level, PolicyState, Restored
+from ..policies import POLICIES
 from ..record.entries import Entry
 from ..record.file import NotARecord, RecordFile
 from ..safety.groups import sweep_probes
@@ -35,12 +36,13 @@ from .give_way import giving_way
 from .host_alerts import Incidents
 from .live_config import Regime
 from .policy_alerts import Remarks
-from .status_file import StatusFile, Subject
+from .status_file import StatusFile
 from .systemd import ServiceManager
 from .timer import Pace
 
 if TYPE_CHECKING:
     from ..metrics.exporter import Exporter
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -52,6 +54,19 @@ class Order:
     periods: int | None
     record: Path | None
     directory: Path
+
+    @property
+    def cpus(self) -> frozenset[int] | None:
+        """The CPUs that may be managed; None: all."""
+        text = self.config.host.cpus
+        return None if text is None else frozenset(cpulist.parse(text))
+
+    @property
+    def budget_percent(self) -> float:
+        """Of one core: what the daemon may take."""
+        online = cpus.online()
+        cores = len(online if self.cpus is None else online & self.cpus)
+        return self.config.budget_percent or budget.default_percent(cores)
 
     @property
     def touches_the_host(self) -> bool:
@@ -108,10 +123,11 @@ def serve(order: Order) -> None:
             stack.callback(status.remove)
         for exporter in exporters:
             exporter.begin(subject, stage.host.shortfall)
-        regime = Regime(order.file, order.config, edges_counted(stage.host.capabilities.backend, _wish(order)), announcer)
+        counted = edges_counted(stage.host.capabilities.backend, _host_settings(order))
+        regime = Regime(order.file, order.config, counted, announcer)
         stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
-        incidents = Incidents(order.config.budget_percent, order.config.period_ms, announcer)
+        incidents = Incidents(order.budget_percent, order.config.period_ms, announcer)
         regime.turning = (remarks, *records, *statuses, *exporters)
         manager = ServiceManager()
         stack.callback(manager.close)
@@ -124,7 +140,7 @@ def serve(order: Order) -> None:
             stand_by=stage.stand_by,
             witnesses=(HostNotices(stage.host.notices), remarks, incidents, *records, *statuses, *exporters),
             announcer=announcer,
-            budget=Budget(order.config.budget_percent, order.config.period_ms * 1_000_000),
+            budget=Budget(order.budget_percent, order.config.period_ms * 1_000_000),
         )
         _introduce(order, stage.host.capabilities)
         stack.enter_context(giving_way())
@@ -203,18 +219,18 @@ def _host(order: Order, journal: Journal | NoJournal) -> Host:
     if settings.backend not in (AUTO, found.backend):
         lacks = BACKENDS[settings.backend].lacks
         raise Refusal(ExitStatus.HOST, f'host.backend: {lacks}, or set it to "{AUTO}"')
-    return BACKENDS[found.backend].open(journal, found, _wish(order))
+    return BACKENDS[found.backend].open(journal, found, _host_settings(order))
 
 
-def _wish(order: Order) -> Wish:
+def _host_settings(order: Order) -> HostSettings:
     settings = order.config.host
-    return Wish(
-        cpus=None if settings.cpus is None else frozenset(map(Core, cpulist.parse(settings.cpus))),
+    return HostSettings(
+        cpus=None if order.cpus is None else frozenset(map(Core, order.cpus)),
         own_groups=settings.own_cgroups,
         on_foreign_write=OnForeignWrite(settings.on_foreign_write),
         dry_run=order.dry_run,
         bpf=settings.bpf,
-        edges=EDGES.get(order.config.policy, Level.NONE),
+        edges=POLICIES[order.config.policy].edges,
         most=settings.max_threads_per_workload,
     )
 
@@ -256,7 +272,7 @@ def _subject(order: Order, stage: Stage) -> Subject:
         settings.period_ms,
         order.dry_run,
         stage.host.capabilities,
-        settings.budget_percent,
+        order.budget_percent,
         order.record,
     )
 
@@ -298,7 +314,7 @@ def _introduce(order: Order, capabilities: Capabilities) -> None:
     ):
         if not works:
             LOGGER.warning("this host has no knob for %s: %s", name, note)
-    if order.config.policy in EDGES and not capabilities.wake_edges:
+    if POLICIES[order.config.policy].edges is not Level.NONE and not capabilities.wake_edges:
         LOGGER.warning(
             "policy %s does without wake-up sources: %s", order.config.policy, capabilities.wake_edges_note
         )

@@ -8,29 +8,17 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from .. import budget
-from ..hosts.host import Capabilities, Shortfall
+from ..config.subject import Subject
+from ..guard.state import standings_in
 from ..linux import procfs, whole_file
 from ..log import Announcer
-from ..model import NO_KNOBS, Knob, Outcome, Period, PolicyState, VcpuId
+from ..model import NO_KNOBS, Knob, Outcome, Period, PolicyState, Shortfall, VcpuId
 from ..record.entries import Entry
-from .policy_alerts import standings_in, verdict_of
+from .policy_alerts import verdict_of
 from .status import FILE_NAME, INTERVAL_NS, Status, WorkloadStatus
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What the daemon was told; of it only the policy changes while it runs."""
-
-    policy: str
-    period_ms: int
-    dry_run: bool
-    capabilities: Capabilities
-    budget_percent: float = budget.PERCENT
-    record: Path | None = None
 
 
 class StatusFile:

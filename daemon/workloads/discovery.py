@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from ..hosts.host import RosterEntry
+from ..roster import RosterEntry
 
 SCAN_NS = 1_000_000_000
 """Scans of /proc, of cgroup trees and of libvirt's files are made at most once a second."""

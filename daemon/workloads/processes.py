@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..hosts.host import RosterEntry
 from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing, ThreadGone
+from ..roster import RosterEntry
 from .discovery import SCAN_NS, Discovered, Notices
 from .lives import Lives
 

@@ -7,12 +7,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dasec.critical.names import matches
 from dasec.lab.demo.controller import Managed
-from dasec.lab.demo.layout import CLIENT, Group, Layout, emulator_group, groups_for, home_of, managed_group, share_of, vcpu_group
+from dasec.lab.demo.layout import (
+    CLIENT,
+    Group,
+    Layout,
+    emulator_group,
+    groups_for,
+    home_of,
+    managed_group,
+    share_of,
+    vcpu_group,
+)
 from dasec.lab.demo.process import named_threads
 from dasec.lab.demo.scenario import Memcached, Scenario
 from dasec.lab.demo.tree import Tree
-from dasec.rivals.names import matches
 
 from .cells import Cell, Instance
 from .driver import CONTAINER, GUEST, Place

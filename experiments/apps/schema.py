@@ -18,7 +18,7 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.lab.demo.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
 from dasec.lab.demo.controller import Managed, configuration
 from dasec.lab.demo.layout import NEUTRAL
-from dasec.policy import POLICIES
+from dasec.policies import POLICIES
 
 from .driver import Driver, Kind, Order
 

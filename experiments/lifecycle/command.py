@@ -19,7 +19,7 @@ from dasec.lab.demo.arms import CONTROL, NONE, arms_for, schedule
 from dasec.lab.demo.errors import Interrupted
 from dasec.lab.demo.signals import interruptible
 from dasec.lab.demo.statistics import CONFIDENCE, Estimate, paired_ratios, verdict
-from dasec.policy import POLICIES
+from dasec.policies import POLICIES
 from tests.host.libvirtd import missing_tools
 
 from .collector import collect_orphans

@@ -14,7 +14,7 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.lab.demo.arms import CONTROL, GUARDED, arms_for
 from dasec.lab.demo.controller import Managed, configuration
 from dasec.lab.demo.layout import NEUTRAL, Layout
-from dasec.policy import POLICIES
+from dasec.policies import POLICIES
 
 from ..suite.options import giving
 from ..suite.store import Store

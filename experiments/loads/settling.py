@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, cast
 
+from dasec.critical.names import matches
 from dasec.lab.demo.statistics import geometric_mean
-from dasec.rivals.names import matches
 
 SETTLED = 0.5
 """Settled is who has come half of the way, in logarithms, from even weights to the ratio at the end; then

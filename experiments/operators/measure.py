@@ -23,14 +23,32 @@ from pathlib import Path
 from dasec.commands.explain import explain
 from dasec.commands.top import Recent, picture
 from dasec.config.metrics import Outlets
+from dasec.config.subject import Subject
 from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
-from dasec.model import Change, Core, Decision, Knob, Knobs, Outcome, Period, PolicyState, Reason, Result, ThreadState, Topology, Usage, Vcpu, VcpuId, Workload
+from dasec.model import (
+    Change,
+    Core,
+    Decision,
+    Knob,
+    Knobs,
+    Outcome,
+    Period,
+    PolicyState,
+    Reason,
+    Result,
+    ThreadState,
+    Topology,
+    Usage,
+    Vcpu,
+    VcpuId,
+    Workload,
+)
+from dasec.policies import Parameters
 from dasec.record.entries import Entry, Stages
 from dasec.record.file import RecordFile
 from dasec.record.tail import RecordTail
-from dasec.service.status_file import Subject
 
 STATE = PolicyState()
 PER_WORKLOAD = 8
@@ -87,7 +105,7 @@ def entries(vcpus: int, count: int) -> list[Entry]:
 def record(path: Path, seen: list[Entry], total_bytes: int) -> None:
     """A record of that length, whose end is whole."""
     block = path.with_name("block")
-    file = RecordFile(block, "none", {}, Announcer(), max_bytes=1 << 40, files=1)
+    file = RecordFile(block, "none", Parameters(), Announcer(), max_bytes=1 << 40, files=1)
     for number in range(10**9):
         file.write(seen[number % len(seen)], STATE)
         if block.stat().st_size > BLOCK_BYTES:

@@ -11,7 +11,17 @@ import numpy
 
 from dasec.lab.demo.arms import CONTROL, NONE
 from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.statistics import CONFIDENCE, RESAMPLES, Estimate, Verdict, control_spread, estimate, geometric_mean, overall, verdict
+from dasec.lab.demo.statistics import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    Verdict,
+    control_spread,
+    estimate,
+    geometric_mean,
+    overall,
+    verdict,
+)
 
 from .blocks import CellT, Named
 from .oracle import ORACLE

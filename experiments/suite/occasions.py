@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, cast
 
-from dasec.rivals.names import matches
+from dasec.critical.names import matches
 
 READY, RUNNING = "ready", "running"
 NAME = 3

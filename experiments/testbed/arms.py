@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dasec.lab.demo.arms import WATCHED
-from dasec.policy import POLICIES
+from dasec.policies import POLICIES
 
 from ..loads.variants import variant_of
 

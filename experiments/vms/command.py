@@ -18,7 +18,7 @@ from dasec.lab.demo.errors import Interrupted
 from dasec.lab.demo.scenario import Memcached, Scenario
 from dasec.lab.demo.signals import interruptible
 from dasec.lab.demo.untouched import changes, look
-from dasec.policy import POLICIES
+from dasec.policies import POLICIES
 from tests.host.guests import VCPUS
 from tests.host.libvirtd import missing_tools
 from tests.vm.built import HostCannotError, guest_image

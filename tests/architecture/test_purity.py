@@ -10,7 +10,19 @@ import pytest
 from .source import Source, all_sources, imports, parse
 
 PURE = (
-    *("model", "period", "entitlement", "policy", "plan", "budget", "gap"),
+    *(
+        "model",
+        "period",
+        "entitlement",
+        "policy",
+        "policies",
+        "paper",
+        "settings",
+        "roster",
+        "plan",
+        "budget",
+        "gap",
+    ),
     *("tsa", "rla", "rcr", "critical", "guard", "rivals"),
 )
 PURE_STDLIB = {

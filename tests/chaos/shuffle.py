@@ -9,8 +9,9 @@ import random
 from collections.abc import Iterator
 from types import MappingProxyType
 
-from dasec import policy
+from dasec import policies
 from dasec.model import Core, Decision, Knob, Knobs, Period, PolicyState, Reason, VcpuId, Workload
+from dasec.policy import Kind
 
 LATENCIES_NS = (1_500_000, 2_000_000, 4_000_000, 7_000_000, 11_000_000)
 
@@ -57,7 +58,8 @@ def weight_pairs(ids: list[VcpuId], period: Period, chance: random.Random) -> It
 
 
 if __name__ == "__main__":
-    policy.POLICIES = MappingProxyType({**policy.POLICIES, "shuffle": lambda parameters: Shuffle()})
+    kind = Kind("shuffle", lambda parameters: Shuffle())
+    policies.POLICIES = MappingProxyType({**policies.POLICIES, kind.name: kind})
     from dasec.commands.cli import main
 
     main()

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Protocol
 
 from dasec.hosts.fake.fake import FakeHost
-from dasec.hosts.host import Capabilities, Host, RosterEntry
+from dasec.hosts.host import Host
 from dasec.hosts.mainline import Mainline, OnForeignWrite
-from dasec.hosts.threads import units
-from dasec.hosts.patched import PatchedCfs
 from dasec.hosts.open import probe
+from dasec.hosts.patched import PatchedCfs
+from dasec.hosts.threads import units
+from dasec.hosts.threads.host import ThreadsHost
 from dasec.linux import affinity, cgroupfs, dasecfile, knob, procfs, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob
-from dasec.model import Core, Knob, Knobs, KnobValue, VcpuId
+from dasec.model import Capabilities, Core, Knob, Knobs, KnobValue, VcpuId
+from dasec.roster import RosterEntry
 from dasec.safety.journal.journal import Journal
 from tests.waiting import wait_for
 
@@ -119,7 +121,7 @@ class MainlineStage:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self.hierarchy = cgroupfs.find_hierarchy()
 
-    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> Mainline:
+    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> ThreadsHost:
         return Mainline(
             self.journal, probed(), own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf
         )
@@ -188,7 +190,7 @@ class MainlineStage:
 class PatchedStage(MainlineStage):
     """The host on our patched kernel: threads with knobs of their own, in whatever group they are."""
 
-    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> Mainline:
+    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> ThreadsHost:
         return PatchedCfs(self.journal, probed_with_patch(), on_foreign_write=answer, dry_run=dry_run)
 
     def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:

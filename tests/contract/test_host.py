@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.host import Restored
-from dasec.model import Change, Core, Knob, KnobValue, Outcome, ThreadState, VcpuId
+from dasec.model import Change, Core, Knob, KnobValue, Outcome, Restored, ThreadState, VcpuId
 
 from .stage import FakeStage, MainlineStage, PatchedStage, Stage, probed_with_patch, roster
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.host import RosterEntry, Terms
 from dasec.model import Change, Core, Knob, Outcome, VcpuId
+from dasec.roster import RosterEntry, Terms
 
 from .stage import Stage
 from .test_host import HOSTS, build, skip_unless_capable

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import pytest
 
 from dasec.flow import LINES
-from dasec.hosts.host import RosterEntry
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.threads.arrivals import AT_A_LOOK, EARNED_A_SECOND, SPARE
+from dasec.roster import RosterEntry
 from dasec.safety.journal.dry_run import NoJournal
 from tests.contract.stage import NOTHING
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dasec.hosts.mainline import Mainline
-from dasec.hosts.threads.host import RETRY_PERIODS
+from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
 from dasec.linux import affinity, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import Change, Core, Knob, KnobValue, Outcome, VcpuId
@@ -35,12 +35,12 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MainlineS
     made.close()
 
 
-def write(host: Mainline, vcpu: VcpuId, *knobs: Knob) -> None:
+def write(host: ThreadsHost, vcpu: VcpuId, *knobs: Knob) -> None:
     results = host.apply([Change(vcpu, knob, NEW[knob], NEW[knob], "test") for knob in knobs])
     assert [one.outcome for one in results] == [Outcome.APPLIED] * len(knobs)
 
 
-def write_one(host: Mainline, vcpu: VcpuId, knob: Knob, new: KnobValue) -> Outcome:
+def write_one(host: ThreadsHost, vcpu: VcpuId, knob: Knob, new: KnobValue) -> Outcome:
     (result,) = host.apply([Change(vcpu, knob, new, new, "test")])
     return result.outcome
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dasec.hosts.host import RosterEntry, Terms
 from dasec.model import Change, Core, Knob, KnobValue, Outcome, VcpuId, Workload
+from dasec.roster import RosterEntry, Terms
 from tests.contract.stage import MainlineStage
 
 from .group import TestGroup

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dasec.errors import ExitStatus
-from dasec.hosts.host import RosterEntry
 from dasec.linux import cgroupfs, procfs
 from dasec.model import Change, Knob, Outcome
+from dasec.roster import RosterEntry
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from tests.contract.stage import MainlineStage
 from tests.waiting import wait_for

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dasec.bpf.wake_edges import BpfEdges
-from dasec.hosts.host import Capabilities, RosterEntry
 from dasec.hosts.mainline import Mainline
-from dasec.model import Level
+from dasec.model import Capabilities, Level
 from dasec.period import between
+from dasec.roster import RosterEntry
 from dasec.safety.journal.journal import Journal
 
 from .planted import TARGET, Actor, planter

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.host import RosterEntry
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.probe.dummy import sleeper
+from dasec.hosts.threads.host import ThreadsHost
 from dasec.linux import cgroupfs, procfs
 from dasec.model import Change, Knob, Outcome, VcpuId
+from dasec.roster import RosterEntry
 from dasec.safety.journal.journal import Journal
 from dasec.safety.restore import put_all_back
 from tests.contract.stage import MainlineStage, not_niced, probed, roster
@@ -33,7 +34,7 @@ sys.stdin.readline()
 """
 
 
-def weigh(host: Mainline, vcpu: VcpuId, weight: int = 1126) -> Outcome:
+def weigh(host: ThreadsHost, vcpu: VcpuId, weight: int = 1126) -> Outcome:
     (result,) = host.apply([Change(vcpu, Knob.WEIGHT, 1024, weight, "test")])
     return result.outcome
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.probe.dummy import spinner
 from dasec.hosts.open import probe
+from dasec.hosts.probe.dummy import spinner
 from dasec.hosts.probe.reweight import try_duel
 from dasec.linux import cgroupfs, procfs, schedattr
 from tests.waiting import wait_for

@@ -14,7 +14,7 @@ from dasec.critical import Critical
 from dasec.linux import affinity, cgroupfs, knob
 from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Period, VcpuId
-from dasec.policy import POLICIES, Parameters, policy_named
+from dasec.policies import POLICIES, Parameters, policy_named
 from tests.architecture.source import Source, all_sources, imports
 from tests.properties.strategies import periods
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from dasec.model import Core, Decision, Knob, Knobs, Period, VcpuId, Workload
 from dasec.period import seat
 from dasec.plan import Plan
-from dasec.policy import Parameters
+from dasec.policies import Parameters
+from dasec.rla import RlaParameters
 
 from ..builders import vcpu_id
 
@@ -65,7 +66,9 @@ def check_latencies(before: Period, later: Period, parameters: Parameters) -> No
         if knobs.rescheduling_latency_ns != before.knobs[vcpu].rescheduling_latency_ns:
             latency_ns = knobs.rescheduling_latency_ns
             assert latency_ns is not None
-            assert parameters.rla.floor_ns <= latency_ns <= parameters.rla.ceiling_ns
+            assert (
+                parameters.of(RlaParameters).floor_ns <= latency_ns <= parameters.of(RlaParameters).ceiling_ns
+            )
 
 
 def check_layout(before: Period, later: Period) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from dasec.model import Period, ThreadState, Usage, Workload
-from dasec.policy import DasecState
+from dasec.paper import DasecState
 
 from ..builders import ASLEEP, Group, Row, period, vcpu_id
 

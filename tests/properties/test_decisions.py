@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dasec import paper
 from dasec.entitlement import entitlements_ns, limit_ns, slices_ns
 from dasec.model import Decision, Knobs, Period, VcpuId
+from dasec.paper import Dasec, DasecState
 from dasec.plan import Plan, plan
-from dasec.policy import POLICIES, Dasec, DasecState, Parameters, policy_named
+from dasec.policies import POLICIES, Parameters, policy_named
 from dasec.rcr import RcrParameters
 from dasec.rla import RlaParameters
 from dasec.tsa import TsaParameters, apportion
@@ -21,9 +23,7 @@ from .invariants import check_all, check_changes, check_weights
 from .strategies import exact_periods, periods, periods_and_states, scaled, shuffled, times
 
 DEFAULT = Parameters()
-EAGER = Parameters(
-    rcr=RcrParameters(min_conflicts=1, cooldown_periods=0, conflict_ratio=1, max_slice_swaps=4)
-)
+EAGER = Parameters((RcrParameters(min_conflicts=1, cooldown_periods=0, conflict_ratio=1, max_slice_swaps=4),))
 
 
 @pytest.mark.parametrize("parameters", [DEFAULT, EAGER], ids=["default", "eager"])
@@ -32,7 +32,7 @@ def test_what_dasec_decides_keeps_every_invariant(
     parameters: Parameters, drawn: tuple[Period, DasecState]
 ) -> None:
     made, state = drawn
-    decision = Dasec(parameters).decide(made, state)
+    decision = paper.KIND.build(parameters).decide(made, state)
     planned = plan(made, decision)
     assert planned.violations == ()
     check_all(made, decision, planned, parameters)
@@ -54,8 +54,8 @@ def test_the_order_of_workloads_and_vcpus_does_not_matter(
     drawn: tuple[Period, DasecState], data: st.DataObject
 ) -> None:
     made, state = drawn
-    one = Dasec(EAGER).decide(made, state)
-    other = Dasec(EAGER).decide(data.draw(shuffled(made)), state)
+    one = paper.KIND.build(EAGER).decide(made, state)
+    other = paper.KIND.build(EAGER).decide(data.draw(shuffled(made)), state)
     assert one.knobs == other.knobs
     assert set(one.reasons) == set(other.reasons)
     assert isinstance(one.state, DasecState)
@@ -68,14 +68,16 @@ def test_the_order_of_workloads_and_vcpus_does_not_matter(
 def test_times_on_another_scale_change_no_decision_and_scale_the_latencies(made: Period, factor: int) -> None:
     def scaled_rules(by: int) -> Parameters:
         return Parameters(
-            TsaParameters(tick_ns=4_000_000 * by),
-            RlaParameters(floor_ns=1_440_000 * by, ceiling_ns=12_600_000 * by, start_ns=3_600_000 * by),
-            RcrParameters(min_conflicts=1),
+            (
+                TsaParameters(tick_ns=4_000_000 * by),
+                RlaParameters(floor_ns=1_440_000 * by, ceiling_ns=12_600_000 * by, start_ns=3_600_000 * by),
+                RcrParameters(min_conflicts=1),
+            )
         )
 
     state = DasecState(started=tuple(made.knobs)[1:])
-    one = Dasec(scaled_rules(1)).decide(made, state)
-    other = Dasec(scaled_rules(factor)).decide(scaled(made, factor), state)
+    one = paper.KIND.build(scaled_rules(1)).decide(made, state)
+    other = paper.KIND.build(scaled_rules(factor)).decide(scaled(made, factor), state)
     assert other.knobs.keys() == one.knobs.keys()
     for vcpu, (weight, latency_ns, affinity) in one.knobs.items():
         found = other.knobs[vcpu]

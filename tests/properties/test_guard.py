@@ -19,7 +19,7 @@ from dasec.guard.switch import held
 from dasec.guard.trial import judged, weigh
 from dasec.model import Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
-from dasec.policy import POLICIES, Parameters, policy_named
+from dasec.policies import POLICIES, Parameters, policy_named
 
 from ..builders import Group, Row, period
 from ..unit.guard.world import World

@@ -12,10 +12,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from dasec import paper
 from dasec.model import Core, Counters, Knobs, PolicyState, Snapshot, ThreadState, Vcpu, VcpuId, Workload
+from dasec.paper import DasecState
 from dasec.period import between, seat
 from dasec.plan import plan
-from dasec.policy import Dasec, DasecState, Parameters
+from dasec.policies import Parameters
 from dasec.rcr import RcrParameters
 
 from ..builders import core_set, topology
@@ -23,7 +25,7 @@ from .invariants import check_all
 
 LENGTH_NS = 80_000_000
 CORES = 4
-PARAMETERS = Parameters(rcr=RcrParameters(min_conflicts=2, cooldown_periods=3))
+PARAMETERS = Parameters((RcrParameters(min_conflicts=2, cooldown_periods=3),))
 
 
 class World(RuleBasedStateMachine):
@@ -31,7 +33,7 @@ class World(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.policy = Dasec(PARAMETERS)
+        self.policy = paper.KIND.build(PARAMETERS)
         self.state: PolicyState = self.policy.initial_state()
         self.topology = topology(CORES, (0, 0, 1, 1))
         self.threads: dict[str, list[Vcpu]] = {"a": [], "b": []}
@@ -105,7 +107,7 @@ class World(RuleBasedStateMachine):
         for vcpu_id in self.knobs:
             if seat(later, vcpu_id) != seat(period, vcpu_id):
                 last = self.moved_in.get(vcpu_id, -99)
-                assert self.index - last > PARAMETERS.rcr.cooldown_periods
+                assert self.index - last > PARAMETERS.of(RcrParameters).cooldown_periods
                 self.moved_in[vcpu_id] = self.index
         self.knobs = dict(later.knobs)
         self.state = decision.state

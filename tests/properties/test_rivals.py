@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from dasec.model import Core, Period
 from dasec.plan import plan
 from dasec.policy import Policy
-from dasec.rivals import Bvt, Parties
-from dasec.rivals.parties import PartiesState
+from dasec.rivals.bvt import Bvt
+from dasec.rivals.parties import Parties, PartiesState
 from dasec.rivals.partition import deal, moved, undone
 
 from .invariants import after

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from dasec.hosts.threads import act, cores, foreign, host, put_back, share_watch, weight_watch
 from dasec.hosts.mainline import sample
+from dasec.hosts.threads import act, cores, foreign, host, put_back, share_watch, weight_watch
 from dasec.linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
 from dasec.linux.errors import NotFair
 from dasec.safety import groups, keeping, kernel

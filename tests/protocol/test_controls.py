@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from dasec.hosts.host import Restored
 from dasec.hosts.threads.act import Actuator
 from dasec.hosts.threads.crew import Crew
 from dasec.hosts.threads.foreign import ReadBack
 from dasec.hosts.threads.thread import ManagedThread
 from dasec.linux import affinity, knob
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
+from dasec.model import Restored
 from dasec.safety import keeping, knobs, restore
 from dasec.safety.births import Births
 from dasec.safety.heirs import Heirs

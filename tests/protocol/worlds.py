@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import pytest
 
-from dasec.hosts.host import Capabilities, Restored, RosterEntry
 from dasec.hosts.threads.adopt import Adoption
-from dasec.hosts.threads.interface import Adopts
 from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
+from dasec.hosts.threads.interface import Adopts
 from dasec.hosts.threads.looks import Looks, Sample
 from dasec.hosts.threads.thread import ManagedThread, why_not
 from dasec.linux.knob import Write
-from dasec.model import Change, Counters, Knob, Knobs, KnobValue, Snapshot, VcpuId
+from dasec.model import Capabilities, Change, Counters, Knob, Knobs, KnobValue, Restored, Snapshot, VcpuId
+from dasec.roster import RosterEntry
 from dasec.safety import keeping
 from dasec.safety.journal.directory import Notice
 from dasec.safety.journal.journal import NAME, Journal
@@ -214,9 +214,7 @@ class World:
         self.journal = open_journal()
         put_all_back(self.journal, LinuxKernel())
         capabilities = Capabilities("mainline", True, "", True, "", True, "", False, "")
-        self.host = ThreadsHost(
-            self.journal, capabilities, AllSeeing(), own_groups=self.law.own_groups
-        )
+        self.host = ThreadsHost(self.journal, capabilities, AllSeeing(), own_groups=self.law.own_groups)
 
     def _look(self) -> None:
         """loop.py: observe, decide, apply."""
@@ -228,7 +226,7 @@ class World:
         self.host.notices()
 
     def _stop(self) -> None:
-        """service.py: restore, and only if nothing failed dismiss the keeper and close."""
+        """service/run.py: restore, and only if nothing failed dismiss the keeper and close."""
         assert self.host is not None
         restored = self.host.restore()
         if not restored.failed:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from dasec.model import Decision, Knob, Period, PolicyState
 from dasec.plan import plan
-from dasec.rivals import Pinned, StaticPinning, Untouched
+from dasec.rivals.none import Untouched
+from dasec.rivals.static import Pinned, StaticPinning
 
 from ..builders import READY, Group, Row, core_set, period, vcpu_id
 

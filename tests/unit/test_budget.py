@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.budget import LONGEST_NS, SAVED_NS, UNBOUNDED, Account, Budget
+from dasec.budget import LONGEST_NS, SAVED_NS, UNBOUNDED, Account, Budget, default_percent
 from dasec.model import Decision
 
 PERIOD_NS = 80_000_000
@@ -113,3 +113,14 @@ def test_an_account_stays_within_what_can_be_saved_and_what_is_forgiven(
     budget = Budget(percent, PERIOD_NS)
     account, _ = budget.pay(Account(balance_ns, 0, 0), passed_ns, cpu_ns, WAITS)
     assert -LONGEST_NS * percent / 100 <= account.balance_ns <= SAVED_NS * percent / 100
+
+
+@pytest.mark.parametrize(("cores", "percent"), [(1, 1.0), (2, 1.0), (10, 1.0), (16, 1.6), (80, 8.0)])
+def test_by_default_it_grows_with_the_cores_that_are_managed(cores: int, percent: float) -> None:
+    assert default_percent(cores) == pytest.approx(percent)
+
+
+def test_on_many_cores_256_vcpus_are_looked_at_every_period() -> None:
+    look_ns = 4_200_000  # docs/overhead.md, 256 vCPUs without a budget
+    assert set(live([look_ns] * 20, Budget(default_percent(80), PERIOD_NS))) == {1}
+    assert set(live([look_ns] * 20, Budget(default_percent(2), PERIOD_NS))) >= {5, 6}

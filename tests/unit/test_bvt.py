@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dasec.model import Decision, Knob, Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
-from dasec.rivals import Bvt, BvtParameters
+from dasec.rivals.bvt import Bvt, BvtParameters
 
 from ..builders import READY, RUNNING, Group, Row, period
 

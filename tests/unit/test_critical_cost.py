@@ -10,7 +10,7 @@ import pytest
 
 from dasec.model import Period, Usage
 from dasec.plan import plan
-from dasec.policy import Parameters, policy_named
+from dasec.policies import Parameters, policy_named
 
 from ..builders import ASLEEP, MS, Group, Row, period
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dasec.hosts.fake.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
-from dasec.hosts.host import RosterEntry
 from dasec.model import Change, Core, Counters, Knob, Outcome, ThreadState, VcpuId
+from dasec.roster import RosterEntry
 
 MS = 1_000_000
 PAIR = ((1, 1), (1, 2))

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab import load_tool
-from dasec.lab.load_tool import Latencies, command, find_tool, latencies, merge, merged, percentile_curve, read_sojourns
+from dasec.lab.load_tool import (
+    Latencies,
+    command,
+    find_tool,
+    latencies,
+    merge,
+    merged,
+    percentile_curve,
+    read_sojourns,
+)
 
 PRECISION = 2 * 10**-load_tool.DIGITS
 VALUES = st.lists(st.integers(load_tool.LOWEST_NS, 10**12), min_size=1, max_size=200)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dasec.critical.oracle import Oracle, OracleParameters
 from dasec.model import NEUTRAL_WEIGHT, Decision, Period, PolicyState
 from dasec.plan import plan
-from dasec.rivals import Oracle, OracleParameters
 
 from ..builders import READY, Group, Row, period, vcpu_id
 from ..properties.invariants import after

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from dasec.model import Decision, Knob, Period, PolicyState
 from dasec.plan import plan
-from dasec.rivals import Parties
-from dasec.rivals.parties import PATIENCE, PartiesState
+from dasec.rivals.parties import PATIENCE, Parties, PartiesState
 
 from ..builders import READY, Group, Row, core_set, period
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dasec.model import Decision, Knob, Knobs, Period, PolicyState
-from dasec.policy import POLICIES, Dasec, DasecState, Parameters, policy_named
+from dasec.paper import Dasec, DasecState
+from dasec.policies import POLICIES, Parameters, policy_named
 from dasec.rcr import RcrParameters
 from dasec.rla import RlaParameters
 from dasec.tsa import TsaParameters
@@ -26,9 +27,7 @@ def hungry_on_core_0() -> Period:
 
 
 def switched(*, tsa: bool = False, rla: bool = False, rcr: bool = False) -> Dasec:
-    return Dasec(
-        Parameters(TsaParameters(enabled=tsa), RlaParameters(enabled=rla), RcrParameters(enabled=rcr))
-    )
+    return Dasec(TsaParameters(enabled=tsa), RlaParameters(enabled=rla), RcrParameters(enabled=rcr))
 
 
 def knobs_changed(decision: Decision) -> set[Knob]:
@@ -137,6 +136,6 @@ def test_a_state_of_another_policy_is_no_memory() -> None:
 def test_the_tick_of_tsa_is_the_tolerance_of_all_rules() -> None:
     # 37 of 40 ms: exhausted within a tick of 4 ms, not within one of 1 ms
     made = period(Group("a", [Row(37, READY), Row(), Row(), Row()]))
-    strict = Dasec(Parameters(tsa=TsaParameters(tick_ns=1_000_000)))
+    strict = Dasec(TsaParameters(tick_ns=1_000_000))
     assert knobs_changed(decided(Dasec(), made)) == {Knob.WEIGHT}
     assert knobs_changed(decided(strict, made)) == {Knob.RESCHEDULING_LATENCY}

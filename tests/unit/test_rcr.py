@@ -347,13 +347,13 @@ def test_a_vcpu_on_a_core_that_is_not_ours_is_nobodys_business() -> None:
 @pytest.mark.parametrize(
     ("setting", "complaint"),
     [
-        ({"slice_imbalance_percent": 0}, "rcr: slice_imbalance_percent is 0: give 1 or more"),
+        ({"slice_imbalance_percent": 0}, "rcr: slice_imbalance_percent is 0: give 1 to 10000"),
         ({"conflict_ratio": 0}, "rcr: conflict_ratio is 0"),
         ({"min_conflicts": 0}, "rcr: min_conflicts is 0"),
-        ({"cooldown_periods": -1}, "rcr: cooldown_periods is -1: give 0 or more"),
+        ({"cooldown_periods": -1}, "rcr: cooldown_periods is -1: give 0 to 1000000"),
         ({"max_slice_swaps": 0}, "rcr: max_slice_swaps is 0"),
         ({"min_gain_percent": 0}, "rcr: min_gain_percent is 0"),
-        ({"min_gain_percent": 101}, "rcr: min_gain_percent is 101: give 100 or less"),
+        ({"min_gain_percent": 101}, "rcr: min_gain_percent is 101: give 1 to 100"),
     ],
 )
 def test_settings_without_sense_are_refused(setting: dict[str, int], complaint: str) -> None:

@@ -280,9 +280,9 @@ def test_the_step_is_a_setting() -> None:
         ({"step_percent": 0}, "rla: step_percent is 0: give 1 to 50"),
         ({"step_percent": 51}, "rla: step_percent is 51"),
         ({"floor_ns": 0}, "rla: floor_ns is 0: give 1 or more"),
-        ({"start_ns": 1_399_999}, "give a start that is not below the floor"),
-        ({"start_ns": 12_000_001}, "give a start that is not below the floor"),
-        ({"floor_ns": 5_000_000}, "rla: floor_ns 5000000, start_ns 4000000, ceiling_ns 12000000"),
+        ({"start_ns": 1_399_999}, "is not between floor_us"),
+        ({"start_ns": 12_000_001}, "is not between floor_us"),
+        ({"floor_ns": 5_000_000}, "rla: start_us 4000 is not between floor_us 5000 and ceiling_us 12000"),
     ],
 )
 def test_settings_without_sense_are_refused(setting: dict[str, int], complaint: str) -> None:

@@ -11,8 +11,27 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ...model import NEUTRAL_WEIGHT, Change, Core, Counters, Knob, Knobs, KnobValue, Outcome, Result, Snapshot, ThreadState, Topology, Vcpu, VcpuId, Workload
-from ..host import Capabilities, Restored, RosterEntry, Shortfall, Terms
+from ...model import (
+    NEUTRAL_WEIGHT,
+    Capabilities,
+    Change,
+    Core,
+    Counters,
+    Knob,
+    Knobs,
+    KnobValue,
+    Outcome,
+    Restored,
+    Result,
+    Shortfall,
+    Snapshot,
+    ThreadState,
+    Topology,
+    Vcpu,
+    VcpuId,
+    Workload,
+)
+from ...roster import RosterEntry, Terms
 
 DEFAULT_SLICE_NS = 1_400_000
 """The mainline default on small machines (docs/measurements.md)."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ...model import Snapshot, ThreadState, VcpuId
-from ..host import RosterEntry
+from ...roster import RosterEntry
 from .fake import FakeHost, Stretch
 
 

@@ -15,8 +15,8 @@ from ...bpf.thread_counters import Row, State, ThreadCounters
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
 from ..threads.looks import Sample, in_turn
-from .sample import LONGEST_TICK_NS
 from ..threads.thread import ManagedThread, why_not
+from .sample import LONGEST_TICK_NS
 
 _FAIR = frozenset((0, 3))
 

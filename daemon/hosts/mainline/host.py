@@ -5,9 +5,9 @@ from __future__ import annotations
 from ...bpf.edges import WakeEdges
 from ...linux import procfs
 from ...linux.cpus import SYSFS
-from ...model import Core
+from ...model import Capabilities, Core
 from ...safety.kernel import Kernel
-from ..host import MOST_THREADS, Capabilities
+from ..host import MOST_THREADS
 from ..threads.ahead import WriteAhead
 from ..threads.host import ThreadsHost
 from ..threads.thread import OnForeignWrite

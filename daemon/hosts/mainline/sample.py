@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from operator import ne
+
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
 from ..threads.looks import SLEEPERS_READ_BACK, Sample, in_turn

@@ -8,12 +8,12 @@ from ...bpf.libbpf import BpfUnavailable
 from ...linux.knob import Write
 from ...model import Counters, VcpuId
 from ..threads.adopt import Adoption
-from .batch import BatchSampler, Seating
 from ..threads.interface import Adopts
 from ..threads.looks import Looks
 from ..threads.notices import Notices
-from .sample import Sampler
 from ..threads.thread import ManagedThread
+from .batch import BatchSampler, Seating
+from .sample import Sampler
 
 
 class StockKernel:

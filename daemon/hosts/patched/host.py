@@ -12,9 +12,9 @@ from collections.abc import Collection, Sequence
 from ...linux import procfs
 from ...linux.cpus import SYSFS
 from ...linux.knob import Write
-from ...model import Core, Counters, VcpuId
+from ...model import Capabilities, Core, Counters, VcpuId
 from ...safety.kernel import Kernel
-from ..host import MOST_THREADS, Capabilities
+from ..host import MOST_THREADS
 from ..threads.adopt import Adoption
 from ..threads.ahead import WriteAhead
 from ..threads.host import ThreadsHost

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...linux import dasecfile, procfs
 from ...linux.errors import ThreadGone
-from ..host import Capabilities, Finding
+from ...model import Capabilities, Finding
 from ..probe.dummy import sleeper
 
 TRIED_GRANULARITY_NS = 500_000

@@ -11,9 +11,8 @@ from ...bpf.wake_edges import open_edges
 from ...linux import affinity, cgroupfs, cpus, procfs, schedattr
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
-from ...model import Level
+from ...model import Capabilities, Finding, Level
 from ...safety.groups import probe_group
-from ..host import Capabilities, Finding
 from . import surroundings
 from .dummy import sleeper
 from .nesting import Nesting, nesting_of
@@ -24,9 +23,7 @@ TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
 
-def try_kernel(
-    proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool = True
-) -> Capabilities:
+def try_kernel(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool = True) -> Capabilities:
     """Try everything that every kernel might have. `duel` False leaves out whether this one starves groups
     (two seconds at most)."""
     with sleeper() as pid:

@@ -10,8 +10,7 @@ from ...linux import affinity, cgroupfs, knob, procfs, schedattr
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...linux.knob import KnobRef, NativeKnob
 from ...linux.printable import printable
-from ...model import NEUTRAL_WEIGHT, Core, Knobs, Vcpu, VcpuId
-from ..host import Capabilities
+from ...model import NEUTRAL_WEIGHT, Capabilities, Core, Knobs, Vcpu, VcpuId
 from . import units
 from .ahead import WriteAhead
 from .thread import ManagedThread, WeightPlace, why_not

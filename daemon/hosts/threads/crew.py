@@ -8,17 +8,18 @@ from contextlib import suppress
 from ...linux import affinity, procfs
 from ...linux.errors import ThreadGone
 from ...linux.knob import NativeKnob
-from ...model import Core, Knobs, Vcpu, VcpuId, Workload
-from ..host import MOST_THREADS, Member, Restored, RosterEntry
+from ...model import Core, Knobs, Restored, Vcpu, VcpuId, Workload
+from ...roster import Member, RosterEntry
+from ..host import MOST_THREADS
 from . import shares
 from .adopt import alone
 from .arrivals import Arrivals
 from .interface import Adopts
+from .looks import in_turn
 from .notices import Notices
 from .own_groups import OwnGroups
 from .places import Attended, Numbers, attended, change_of
 from .put_back import PutBack, close_weight
-from .looks import in_turn
 from .share_watch import ShareWatch
 from .thread import ManagedThread
 from .weight_watch import WeightWatch

@@ -16,21 +16,37 @@ from ...linux import cgroupfs, procfs
 from ...linux.cpus import SYSFS
 from ...linux.errors import HierarchyMissing
 from ...linux.limits import raise_open_files
-from ...model import Change, Core, Counters, Knob, Level, Outcome, Result, Snapshot, ThreadState, VcpuId, Workload
+from ...model import (
+    Capabilities,
+    Change,
+    Core,
+    Counters,
+    Knob,
+    Level,
+    Outcome,
+    Restored,
+    Result,
+    Shortfall,
+    Snapshot,
+    ThreadState,
+    VcpuId,
+    Workload,
+)
+from ...roster import RosterEntry
 from ...safety.kernel import Kernel, LinuxKernel
-from ..host import MOST_THREADS, Capabilities, Restored, RosterEntry, Shortfall
+from ..host import MOST_THREADS
 from .act import Actuator
 from .adopt import Adoption
 from .ahead import WriteAhead
 from .cores import CoreWatch
 from .crew import Crew
 from .custody import Custody
-from .interface import KernelInterface
 from .foreign import ReadBack
+from .interface import KernelInterface
+from .looks import Looks, Sample
 from .notices import Notices
 from .own_groups import OwnGroups
 from .put_back import PutBack
-from .looks import Looks, Sample
 from .thread import ManagedThread, OnForeignWrite
 from .wakers import Wakers
 from .weight_watch import WeightWatch

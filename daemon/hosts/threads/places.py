@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from ...parts import fair_parts
-from ..host import MOST_THREADS, ROOM, Member, RosterEntry
+from ...roster import Member, RosterEntry
+from ..host import MOST_THREADS, ROOM
 
 Numbers = tuple[int, int]
 """(pid, tid): who a thread is until it is identified."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from ...linux.errors import ThreadGone
 from ...linux.knob import Write
+from ...model import Restored
 from ...safety.journal.codec import Bequest
 from ...safety.journal.ledger import Outstanding
 from ...safety.kernel import Kernel
 from ...safety.knobs import OF_A_GROUP
 from ...safety.restore import Verdicts, put_back_each
-from ..host import Restored
 from . import units
 from .adopt import weight_shown
 from .ahead import WriteAhead

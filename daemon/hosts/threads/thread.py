@@ -11,8 +11,8 @@ from ...linux import affinity, dasecfile, schedattr
 from ...linux.knob import KnobRef, NativeKnob, NativeValue
 from ...linux.procfs import KeptThread
 from ...model import Core, Knob, Knobs, KnobValue, Vcpu, VcpuId
+from ...roster import Terms
 from ...safety.journal.ledger import Outstanding
-from ..host import Terms
 from . import units
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ...bpf.wake_edges import open_edges
+from ...critical.names import matches
 from ...linux import procfs
 from ...linux.errors import ThreadGone
 from ...model import Level, VcpuId
-from ...rivals.names import matches
 
 
 class Followed(Protocol):

@@ -88,7 +88,7 @@ def _console() -> Console:
 
 
 def _known(policies: str) -> list[str]:
-    from ...policy import POLICIES
+    from ...policies import POLICIES
     from .arms import GUARDED
 
     names = [name.strip() for name in policies.split(",") if name.strip()]

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from .arms import CONTROL, NONE
 from .results import ALL, Measured
-from .statistics import Estimate, Verdict, control_spread, estimate, overall, paired_ratios, pooled_ratios, verdict
+from .statistics import (
+    Estimate,
+    Verdict,
+    control_spread,
+    estimate,
+    overall,
+    paired_ratios,
+    pooled_ratios,
+    verdict,
+)
 
 LATENCIES = ("mean", "p50", "p95", "p99")
 METRICS = (*LATENCIES, "throughput", "CPU")

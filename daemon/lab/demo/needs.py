@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 from ...errors import ExitStatus, Refusal
-from ...hosts.host import Capabilities
 from ...hosts.open import probe
 from ...linux.cgroupfs import find_hierarchy
 from ...linux.errors import HierarchyMissing
+from ...model import Capabilities
 from .. import load_tool
 from .run import Tools
 from .tree import Tree

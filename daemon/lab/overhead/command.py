@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ...errors import ExitStatus, Refusal
-from ...policy import POLICIES
+from ...policies import POLICIES
 from .overhead import PERIOD_S, Overhead, measure
 
 DEFAULT_PERIODS = 250

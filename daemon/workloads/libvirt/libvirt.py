@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ...hosts.host import RosterEntry
 from ...linux import cgroupfs, procfs
 from ...linux.errors import HierarchyMissing
 from ...linux.printable import printable
+from ...roster import RosterEntry
 from ..discovery import SCAN_NS, Discovered, Notices
 from . import qemu
 from .qemu import Sighting

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ...hosts.host import Terms
 from ...linux import procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
+from ...roster import Terms
 from .status_file import DomainStatus, VcpuThread
 
 VCPU_NAME = re.compile(r"CPU \d+/")

@@ -6,7 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.layout import CLIENT, DAEMON, EMULATOR, TOP, Group, Layout, emulator_group, groups_for, home_of, managed_group, share_of, vcpu_group, vcpu_threads
+from dasec.lab.demo.layout import (
+    CLIENT,
+    DAEMON,
+    EMULATOR,
+    TOP,
+    Group,
+    Layout,
+    emulator_group,
+    groups_for,
+    home_of,
+    managed_group,
+    share_of,
+    vcpu_group,
+    vcpu_threads,
+)
 from dasec.lab.demo.scenario import FanOut, Memcached, scenario_for
 from dasec.lab.demo.tree import TOP_NAME, Tree
 

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.lab.demo import statistics
-from dasec.lab.demo.statistics import Estimate, Verdict, control_spread, estimate, geometric_mean, overall, paired_ratios, pooled_ratios, verdict
+from dasec.lab.demo.statistics import (
+    Estimate,
+    Verdict,
+    control_spread,
+    estimate,
+    geometric_mean,
+    overall,
+    paired_ratios,
+    pooled_ratios,
+    verdict,
+)
 
 SIMULATIONS = 300
 NOISE = 0.1

@@ -16,6 +16,9 @@ from dasec.lab.demo.controller import Managed, configuration
 from dasec.lab.demo.results import RunResult, TenantResult
 from dasec.lab.demo.statistics import Verdict
 from dasec.lab.load_tool import PERCENTILES, Latencies
+from dasec.rcr import RcrParameters
+from dasec.rla import RlaParameters
+from dasec.tsa import TsaParameters
 from experiments.fig13.cells import (
     ALL_RULES,
     ARMS,
@@ -41,6 +44,13 @@ def told(arm: str) -> Config:
     return check(tomllib.loads(configuration(arm, services, settings_for(arm))), arm)
 
 
+KINDS: dict[str, type[TsaParameters | RlaParameters | RcrParameters]] = {
+    "tsa": TsaParameters,
+    "rla": RlaParameters,
+    "rcr": RcrParameters,
+}
+
+
 @pytest.mark.parametrize("arm", POLICIES)
 def test_the_daemon_takes_the_configuration_of_every_arm(arm: str) -> None:
     config = told(arm)
@@ -50,21 +60,19 @@ def test_the_daemon_takes_the_configuration_of_every_arm(arm: str) -> None:
 
 @pytest.mark.parametrize("arm", RULES)
 def test_an_arm_of_one_rule_has_that_rule_alone(arm: str) -> None:
-    config = told(arm)
-    on = {"tsa": config.tsa.enabled, "rla": config.rla.enabled, "rcr": config.rcr.enabled}
+    given = told(arm).parameters()
+    on = {name: given.of(kind).enabled for name, kind in KINDS.items()}
     assert on == {rule: rule == arm for rule in RULES}
 
 
 def test_all_three_rules_work_together_in_one_arm() -> None:
-    config = told(ALL_RULES)
-    assert config.tsa.enabled
-    assert config.rla.enabled
-    assert config.rcr.enabled
+    given = told(ALL_RULES).parameters()
+    assert all(given.of(kind).enabled for kind in KINDS.values())
 
 
 @pytest.mark.parametrize("arm", ["rla", ALL_RULES])
 def test_rla_stays_in_the_range_in_which_the_granularity_of_cfs_has_an_effect(arm: str) -> None:
-    assert told(arm).rla.ceiling_us <= HALF_THE_LATENCY_US
+    assert told(arm).parameters().of(RlaParameters).ceiling_ns <= HALF_THE_LATENCY_US * 1000
 
 
 @pytest.mark.parametrize("ratio", RATIOS)

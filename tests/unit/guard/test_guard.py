@@ -12,7 +12,7 @@ from dasec.guard.judge import MOST_PAIRS
 from dasec.guard.switch import NEUTRAL as LEFT_ALONE
 from dasec.guard.switch import WITH, WITHOUT
 from dasec.model import Decision
-from dasec.policy import Dasec
+from dasec.paper import Dasec
 
 from .world import NEUTRAL, World, batch
 

@@ -11,8 +11,10 @@ from dasec.critical import Critical
 from dasec.guard import GuardParameters
 from dasec.log import Announcer
 from dasec.model import Outcome, PolicyState, Result
+from dasec.paper import Dasec
 from dasec.plan import plan
-from dasec.policy import Dasec, Parameters, Policy, policy_named
+from dasec.policies import Parameters, policy_named
+from dasec.policy import Policy
 from dasec.record.entries import Entry, Stages
 from dasec.record.file import RecordFile
 from dasec.record.replay import replay

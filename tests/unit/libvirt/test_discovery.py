@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from dasec.hosts.host import RosterEntry, Terms
 from dasec.model import Core
+from dasec.roster import RosterEntry, Terms
 from dasec.workloads.libvirt.libvirt import SETTLING_NS, LibvirtWorkloads, Rule
 from dasec.workloads.libvirt.metadata import NAMESPACE, Consent, render
 from dasec.workloads.libvirt.status_directory import FILES_A_LOOK

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from dasec.hosts.host import RosterEntry
+from dasec.roster import RosterEntry
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from dasec.workloads.libvirt.metadata import NAMESPACE, Consent, render
 

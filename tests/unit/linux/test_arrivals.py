@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.bpf.thread_counters import SEATS
-from dasec.hosts.host import MOST_THREADS, ROOM, Member, RosterEntry
+from dasec.hosts.host import MOST_THREADS, ROOM
 from dasec.hosts.threads.arrivals import AT_A_LOOK, EARNED_A_SECOND, SPARE, Arrivals
 from dasec.hosts.threads.places import Attended, Numbers, attended, change_of
+from dasec.roster import Member, RosterEntry
 from dasec.safety.journal.journal import MAX_HELD
 
 LOOK_NS = 80_000_000

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.threads.looks import Sample
-from dasec.hosts.threads.thread import Held, ManagedThread
 from dasec.hosts.patched import unset
 from dasec.hosts.patched.files import ProcessFiles
 from dasec.hosts.patched.sample import FileSampler
+from dasec.hosts.threads.looks import Sample
+from dasec.hosts.threads.thread import Held, ManagedThread
 from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.linux.procfs import KeptThread
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId

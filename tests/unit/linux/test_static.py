@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.host import RosterEntry
 from dasec.linux import cgroupfs, procfs
+from dasec.roster import RosterEntry
 from dasec.workloads.discovery import SCAN_NS
 from dasec.workloads.processes import NAMES_REFRESHED_IN, TREE_PART, Selector, StaticWorkloads
 

@@ -8,7 +8,21 @@ from hypothesis import strategies as st
 
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import VcpuId
-from dasec.safety.journal.codec import Bequest, Entry, GroupGone, GroupMade, Held, Settled, decode_header, encode, encode_header, encode_value, frames, line_seed, unframe
+from dasec.safety.journal.codec import (
+    Bequest,
+    Entry,
+    GroupGone,
+    GroupMade,
+    Held,
+    Settled,
+    decode_header,
+    encode,
+    encode_header,
+    encode_value,
+    frames,
+    line_seed,
+    unframe,
+)
 
 SEED = line_seed("some boot")
 

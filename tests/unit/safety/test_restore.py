@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.host import Restored
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, Write
+from dasec.model import Restored
 from dasec.safety.journal.codec import Bequest
 from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.restore import put_all_back, put_back

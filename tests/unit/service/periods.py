@@ -6,7 +6,25 @@ import random
 
 from hypothesis import strategies as st
 
-from dasec.model import IDLE, Change, Core, Decision, Knob, Knobs, Outcome, Period, PolicyState, Reason, Result, ThreadState, Topology, Usage, Vcpu, VcpuId, Workload
+from dasec.model import (
+    IDLE,
+    Change,
+    Core,
+    Decision,
+    Knob,
+    Knobs,
+    Outcome,
+    Period,
+    PolicyState,
+    Reason,
+    Result,
+    ThreadState,
+    Topology,
+    Usage,
+    Vcpu,
+    VcpuId,
+    Workload,
+)
 from dasec.record.entries import Entry, Stages
 
 STATE = PolicyState()

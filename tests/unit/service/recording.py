@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dasec.config.subject import Subject
 from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
 from dasec.model import Change, Decision, Knob, Outcome, Reason, Result
+from dasec.policies import Parameters
 from dasec.record.entries import Entry
 from dasec.record.file import RecordFile
 from dasec.service.status import INTERVAL_NS
-from dasec.service.status_file import StatusFile, Subject
+from dasec.service.status_file import StatusFile
 
 from .periods import STATE, busy_history
 
@@ -20,7 +22,7 @@ from .periods import STATE, busy_history
 def recorded(
     path: Path, entries: Sequence[Entry], max_bytes: int = 1 << 30, policy: str = "none"
 ) -> list[Entry]:
-    file = RecordFile(path, policy, {}, Announcer(), max_bytes=max_bytes, files=3)
+    file = RecordFile(path, policy, Parameters(), Announcer(), max_bytes=max_bytes, files=3)
     for entry in entries:
         file.write(entry, STATE)
     file.close()

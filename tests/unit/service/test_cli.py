@@ -186,7 +186,7 @@ def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
 
 def test_a_bug_is_a_traceback_and_status_1(tmp_path: Path) -> None:
     program = (
-        "import sys, dasec.policy as p\n"
+        "import sys, dasec.critical.rule as p\n"
         "def bug(self, period, state): raise ZeroDivisionError('bug')\n"
         "p.Critical.decide = bug\n"
         "from dasec.commands.cli import main\n"

@@ -11,7 +11,10 @@ from pydantic import ValidationError
 from dasec.config.config import Config, ConfigError, check, load
 from dasec.critical import CriticalParameters, Fairness
 from dasec.guard import GuardParameters
-from dasec.policy import Parameters
+from dasec.policies import Parameters
+from dasec.rcr import RcrParameters
+from dasec.rla import RlaParameters
+from dasec.tsa import TsaParameters
 
 WORKLOAD = '[[workload]]\nname = "a"\npids = [1]\n'
 
@@ -83,10 +86,12 @@ def test_every_key_can_be_given() -> None:
         "c.toml",
     )
     parameters = config.parameters()
-    assert parameters.tsa.tick_ns == 1_000_000
-    assert parameters.rla.start_ns == 2_000_000
-    assert parameters.rcr.across_nodes
-    assert parameters.critical == CriticalParameters(5, 9, 80, 3_000_000, 10, True, 150, Fairness.DEMAND)
+    assert parameters.of(TsaParameters).tick_ns == 1_000_000
+    assert parameters.of(RlaParameters).start_ns == 2_000_000
+    assert parameters.of(RcrParameters).across_nodes
+    assert parameters.of(CriticalParameters) == CriticalParameters(
+        5, 9, 80, 3_000_000, 10, True, 150, Fairness.DEMAND
+    )
     assert parameters.guard == GuardParameters(20, 250, 200, 40_000_000)
     assert [workload.name for workload in config.workload] == ["a", "b"]
 
@@ -145,7 +150,10 @@ def test_what_was_read_cannot_be_changed() -> None:
             "policy = 'lottery'\n" + WORKLOAD,
             "policy: no policy named 'lottery' in this build: known here: bvt, critical, dasec, none, ",
         ),
-        ("[host]\nbackend = 'sched_ext'\n" + WORKLOAD, 'host.backend: is "sched_ext", which is wrong: '),
+        (
+            "[host]\nbackend = 'patched'\n" + WORKLOAD,
+            "host.backend: no backend named 'patched' in this build: did you mean `patched_cfs`?",
+        ),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),
         ("[host]\ncpus = ''\n" + WORKLOAD, "host.cpus: names no CPU: give a list of CPUs"),
         ("[host]\ncpus = '3-1'\n" + WORKLOAD, "host.cpus: '3-1' is not a range of CPUs: give a list"),

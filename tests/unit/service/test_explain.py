@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dasec.commands.explain import Story, VcpuStory, explain, record_of, render
-from dasec.commands.rule_text import RULES
 from dasec.errors import ExitStatus, Refusal
 from dasec.model import Knob, Knobs, Outcome
-from dasec.policy import POLICIES
+from dasec.policies import POLICIES, RULES
 from dasec.service.status import INTERVAL_NS
 
 from .command import REPOSITORY, dasec
@@ -186,3 +187,10 @@ def test_none_of_the_knobs_is_ours_where_the_host_says_so(tmp_path: Path) -> Non
     recorded(tmp_path / "r", [entry._replace(period=replace(entry.period, knobs=none))])
     knobs = explain(tmp_path / "r", "calm", None)["vcpus"][0]["knobs"]
     assert [knob["value"] for knob in knobs] == [None] * 3
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", busy_history(2))
+    command = f"{sys.executable} -m dasec explain hungry --record {tmp_path / 'r'} | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""

@@ -11,14 +11,16 @@ import pytest
 from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
 from dasec.critical import Critical
 from dasec.hosts.fake.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
-from dasec.hosts.host import RosterEntry
 from dasec.log import Announcer
 from dasec.loop import Parts, control
 from dasec.model import Change, Decision, Outcome, Period, PolicyState, Result, Snapshot, ThreadState, VcpuId
-from dasec.policy import Dasec, Policy
+from dasec.paper import Dasec
+from dasec.policies import Parameters
+from dasec.policy import Policy
 from dasec.record.encode import Encoder
 from dasec.record.entries import Entry
-from dasec.rivals import Untouched
+from dasec.rivals.none import Untouched
+from dasec.roster import RosterEntry
 
 PERIOD_NS = 80_000_000
 HUNGRY = Stretch(60_000_000, 20_000_000, 9, ThreadState.READY)
@@ -269,7 +271,7 @@ def test_a_name_in_a_detail_is_told_as_it_may_be_shown() -> None:
     scene.host.full = range(9)
     scene.host.why = "group a\udcff\x1b[2J is full"
     scene.run()
-    encoder, _ = Encoder.begin("none", {}, PolicyState())
+    encoder, _ = Encoder.begin("none", Parameters(), PolicyState())
     for entry, _ in scene.listener.heard:
         assert {result.detail for result in entry.results} <= {"group a\ufffd\ufffd[2J is full"}
         assert encoder.line(entry)

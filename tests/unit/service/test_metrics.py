@@ -24,14 +24,13 @@ from prometheus_client.samples import Sample
 
 from dasec.config.config import ConfigError, check
 from dasec.config.metrics import Outlets
+from dasec.config.subject import Subject
 from dasec.errors import ExitStatus, Refusal
 from dasec.hosts.fake.fake import EXACT
-from dasec.hosts.host import Shortfall
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
-from dasec.model import Change, Knob, Outcome, Result, Usage
+from dasec.model import Change, Knob, Outcome, Result, Shortfall, Usage
 from dasec.record.entries import Entry
-from dasec.service.status_file import Subject
 
 from .command import dasec
 from .periods import STATE, busy_history, histories

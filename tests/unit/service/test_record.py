@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from dasec.model import IDLE
+from dasec.policies import Parameters
 from dasec.record.checksum import seal, unseal
 from dasec.record.encode import Encoder
 from dasec.record.entries import SCHEMA, Decoder, Entry, decision_row, result_row
+from dasec.tsa import TsaParameters
 
 from .periods import STATE, histories
 
 
 def written(entries: list[Entry]) -> list[bytes]:
-    encoder, header = Encoder.begin("none", {}, STATE)
+    encoder, header = Encoder.begin("none", Parameters(), STATE)
     return [header, *(encoder.line(entry) for entry in entries)]
 
 
@@ -100,8 +102,11 @@ def test_sleepers_take_no_room(entries: list[Entry]) -> None:
 
 
 def test_the_header_names_schema_policy_parameters_and_state() -> None:
-    _, header = Encoder.begin("dasec", {"step": 0.9}, STATE)
+    _, header = Encoder.begin("dasec", Parameters((TsaParameters(step_percent=9),)), STATE)
     told = json.loads(header)
     assert told.pop("crc")
-    assert told == {"dasec_record": SCHEMA, "policy": "dasec", "parameters": {"step": 0.9}, "state": {}}
+    parameters = told.pop("parameters")
+    assert parameters.keys() == {"tsa", "rla", "rcr", "critical", "oracle", "bvt", "parties", "guard"}
+    assert (parameters["tsa"]["step_percent"], parameters["guard"]) == (9, None)
+    assert told == {"dasec_record": SCHEMA, "policy": "dasec", "state": {}}
     assert os.linesep.encode() not in header[:-1]

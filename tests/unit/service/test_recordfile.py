@@ -8,6 +8,7 @@ import pytest
 
 from dasec.log import Announcer
 from dasec.model import Decision, Period, Topology
+from dasec.policies import Parameters
 from dasec.record.entries import Entry, Stages
 from dasec.record.file import RETRY_NS, NotARecord, RecordFile
 
@@ -30,7 +31,9 @@ def entry(index: int) -> Entry:
 
 
 def record(path: Path, clock: Clock | None = None, max_bytes: int = 10**6, files: int = 3) -> RecordFile:
-    return RecordFile(path, "none", {}, Announcer(), max_bytes=max_bytes, files=files, clock=clock or Clock())
+    return RecordFile(
+        path, "none", Parameters(), Announcer(), max_bytes=max_bytes, files=files, clock=clock or Clock()
+    )
 
 
 def lines(path: Path) -> list[bytes]:
@@ -46,18 +49,18 @@ def test_a_record_is_a_header_and_a_line_a_period(tmp_path: Path) -> None:
 
 
 def test_a_full_file_moves_aside_and_the_oldest_goes(tmp_path: Path) -> None:
-    file = record(tmp_path / "r", max_bytes=400, files=3)
-    for index in range(40):
+    file = record(tmp_path / "r", max_bytes=1400, files=3)
+    for index in range(120):
         file.write(entry(index), STATE)
     file.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r", "r.1", "r.2"]
     assert all(lines(path)[0].startswith(b'{"dasec_record"') for path in tmp_path.iterdir())
-    assert all(path.stat().st_size < 800 for path in tmp_path.iterdir())
+    assert all(path.stat().st_size < 2800 for path in tmp_path.iterdir())
 
 
 def test_with_one_file_to_keep_the_full_one_is_replaced(tmp_path: Path) -> None:
-    file = record(tmp_path / "r", max_bytes=400, files=1)
-    for index in range(40):
+    file = record(tmp_path / "r", max_bytes=1400, files=1)
+    for index in range(120):
         file.write(entry(index), STATE)
     file.close()
     assert [path.name for path in tmp_path.iterdir()] == ["r"]

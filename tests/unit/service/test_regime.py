@@ -12,7 +12,7 @@ import pytest
 from dasec.config.config import load
 from dasec.log import Announcer
 from dasec.model import Level
-from dasec.policy import Parameters
+from dasec.policies import Parameters
 from dasec.service.live_config import Regime, refusals
 
 ME = f"pids = [{os.getpid()}]"

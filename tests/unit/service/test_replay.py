@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from dasec import paper
 from dasec.critical import Critical, CriticalParameters
 from dasec.log import Announcer
 from dasec.model import Decision, Outcome, PolicyState, Result
+from dasec.paper import Dasec
 from dasec.plan import plan
-from dasec.policy import Dasec, Parameters, Policy, policy_named
+from dasec.policies import Parameters, policy_named
+from dasec.policy import Policy
 from dasec.record.checksum import SEAL_LENGTH, seal
 from dasec.record.entries import Entry
 from dasec.record.file import RecordFile
@@ -22,7 +25,7 @@ from dasec.rla import RlaParameters
 
 from .periods import busy_history, histories
 
-SETTINGS = Parameters(rla=RlaParameters(step_percent=20), critical=CriticalParameters(guess=True))
+SETTINGS = Parameters((RlaParameters(step_percent=20), CriticalParameters(guess=True)))
 
 
 def record(path: Path, policy: Policy, entries: list[Entry], max_bytes: int = 10**8) -> list[Entry]:
@@ -44,7 +47,7 @@ def record(path: Path, policy: Policy, entries: list[Entry], max_bytes: int = 10
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     path = tmp_path / "r"
-    record(path, Dasec(SETTINGS), busy_history(12))
+    record(path, paper.KIND.build(SETTINGS), busy_history(12))
     return path
 
 
@@ -80,7 +83,7 @@ def test_a_record_of_a_busy_host_replays_with_its_changes(recorded: Path) -> Non
 
 def test_every_file_of_a_rotated_record_replays_by_itself(tmp_path: Path) -> None:
     entries = busy_history(12)
-    record(tmp_path / "r", Dasec(SETTINGS), entries, max_bytes=6000)
+    record(tmp_path / "r", paper.KIND.build(SETTINGS), entries, max_bytes=6000)
     files = sorted(tmp_path.iterdir())
     assert len(files) > 2
     assert sum(replay(path).periods for path in files) == len(entries)

@@ -12,10 +12,10 @@ import pytest
 from dasec.config.config import MatchSection, WorkloadSection, check
 from dasec.hosts.fake.fake import EXACT
 from dasec.hosts.fake.rehearsal import Rehearsal
-from dasec.hosts.host import Capabilities, RosterEntry
 from dasec.linux.knob import KnobRef, NativeKnob, Write
-from dasec.model import IDLE, VcpuId
+from dasec.model import IDLE, Capabilities, VcpuId
 from dasec.period import between
+from dasec.roster import RosterEntry
 from dasec.safety.journal.dry_run import NoJournal
 from dasec.service.run import Order, serve
 from dasec.workloads.discovery import Discovered, Together

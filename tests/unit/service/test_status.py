@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from dasec.config.subject import Subject
 from dasec.hosts.fake.fake import EXACT
-from dasec.hosts.host import Shortfall
 from dasec.linux import procfs
 from dasec.log import Announcer
-from dasec.model import Change, Knob, Knobs, Outcome, Result
+from dasec.model import Change, Knob, Knobs, Outcome, Result, Shortfall
 from dasec.record.entries import Entry
 from dasec.service.status import INTERVAL_NS, STALE_NS, Absent, read, render
-from dasec.service.status_file import StatusFile, Subject
+from dasec.service.status_file import StatusFile
 
 from .periods import STATE, busy_history
 

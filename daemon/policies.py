@@ -1,0 +1,59 @@
+"""The policies by name. A new one is a file with its KIND, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from . import paper
+from .critical import oracle
+from .critical import rule as critical
+from .guard import Guarded, GuardParameters
+from .guard.rule import RULES as GUARD_RULES
+from .policy import Kind, Policy, Settings
+from .rivals import bvt, none, parties, static
+from .settings import table_of
+
+POLICIES: Mapping[str, Kind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (none.KIND, paper.KIND, critical.KIND, static.KIND, bvt.KIND, parties.KIND, oracle.KIND)
+    }
+)
+
+TABLES: Mapping[str, type] = MappingProxyType(
+    {table_of(each): each for kind in POLICIES.values() for each in kind.settings}
+)
+"""The classes of settings, by what the configuration and the record call them."""
+
+RULES: Mapping[str, str] = MappingProxyType(
+    {rule: words for kind in POLICIES.values() for rule, words in kind.rules.items()} | dict(GUARD_RULES)
+)
+"""What each rule means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters(Settings):
+    """The settings of all policies. Without `guard` they act unguarded, as in older records."""
+
+    guard: GuardParameters | None = None
+
+
+def policy_named(name: str, parameters: Parameters) -> Policy:
+    """The policy of that name; a ValueError that lists the known ones if there is none."""
+    if name not in POLICIES:
+        raise ValueError(f"policy {name!r}: not known: use one of {', '.join(POLICIES)}")
+    policy = POLICIES[name].build(parameters)
+    return policy if parameters.guard is None else Guarded(policy, parameters.guard)
+
+
+def written(parameters: Parameters) -> dict[str, object]:
+    """All settings, by table: what the head of a record holds."""
+    tables: dict[str, object] = {name: parameters.of(kind) for name, kind in TABLES.items()}
+    return {**tables, "guard": parameters.guard}
+
+
+def unlike_default(settings: Iterable[object]) -> tuple[object, ...]:
+    """Those that somebody has chosen."""
+    return tuple(one for one in settings if one != type(one)())
