@@ -121,7 +121,7 @@ def test_the_purity_test_lets_values_through(text: str) -> None:
 
 WALL_CLOCK = {
     "metrics/exporter.py",  # Prometheus wants to know when the daemon started
-    "workloads/libvirt/status_directory.py",  # how old a file's time stamp is; all are looked at once a second anyway
+    "workloads/libvirt/status_directory.py",  # a file's age; all are looked at once a second anyway
 }
 """Who reads it, and why a jump does no harm."""
 
