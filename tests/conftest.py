@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from guests import counted, libvirtd, throw_away
 from tests.ahead import Ahead
-from tests.host import libvirtd
 from tests.packaging import debian
-from tests.vm import counted, guest
 
 # Without a clock: the machine may be busy with something else.
 settings.register_profile("dasec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -95,7 +94,7 @@ def why_not_host() -> str | None:
 
 def why_not_vm() -> str | None:
     """Why this machine cannot start a guest, or None."""
-    missing = dict.fromkeys((*guest.missing_tools(), *counted.missing_tools()))
+    missing = dict.fromkeys((*throw_away.missing_tools(), *counted.missing_tools()))
     return f"needs {', '.join(missing)}" if missing else None
 
 

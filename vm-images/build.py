@@ -28,8 +28,8 @@ sys.path.insert(0, str(REPOSITORY))
 from image_recipe import Recipe, RecipeError, known, read  # noqa: E402
 from image_tree import TreeError, add_applets, add_libraries, keep  # noqa: E402
 
-from tests.vm.boot import one_at_a_time, pack  # noqa: E402  # this repository has to be found first
-from tests.vm.guest import copy_modules, modules_with_needs  # noqa: E402
+from guests.boot import one_at_a_time, pack  # noqa: E402  # this repository has to be found first
+from guests.throw_away import copy_modules, modules_with_needs  # noqa: E402
 
 SUITE = "bookworm"
 LOAD = REPOSITORY / "experiments/load"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from tests.vm.built import HostCannotError, check_guest_image, guest_image
+from guests.built import HostCannotError, check_guest_image, guest_image
 
 QEMU = "qemu-system-x86_64"
 

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.vm.boot import EXIT_MARK, pack_initramfs
-from tests.vm.built import HostCannotError
+from guests.boot import EXIT_MARK, pack_initramfs
+from guests.built import HostCannotError
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -43,7 +43,7 @@ UNUSED = (
 )
 """Of the standard library: large, and nothing of ours imports it. A large archive costs at each boot."""
 
-BOOT = REPOSITORY / "tests/vm/boot.py"
+BOOT = REPOSITORY / "guests/boot.py"
 LOAD_SOURCE = REPOSITORY / "experiments/load"
 SITE = "usr/lib/site"
 INIT = f"""#!/bin/busybox sh

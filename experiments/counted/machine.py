@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.vm.boot import EXIT_MARK
-from tests.vm.built import HostCannotError
-from tests.vm.qemu import Qemu, counting_qemu
+from guests.boot import EXIT_MARK
+from guests.built import HostCannotError
+from guests.qemu import Qemu, counting_qemu
 
 from .cpus import Cpus
 from .image import TASK, Inside, pack

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import click
 
-from tests.vm.built import HostCannotError, patched_image
-from tests.vm.qemu import QemuMissingError, major_version
+from guests.built import HostCannotError, patched_image
+from guests.qemu import QemuMissingError, major_version
 
 from ..counted.batch import measure_all
 from ..counted.image import Inside, build_id

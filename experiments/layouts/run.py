@@ -18,9 +18,9 @@ import click
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.vm.boot import pack_initramfs, run_until_end  # noqa: E402
-from tests.vm.guest import debian_kernel  # noqa: E402
-from tests.vm.qemu import counting_qemu  # noqa: E402
+from guests.boot import pack_initramfs, run_until_end  # noqa: E402
+from guests.qemu import counting_qemu  # noqa: E402
+from guests.throw_away import debian_kernel  # noqa: E402
 
 KERNEL = "linux-image-6.12-amd64"
 CELLS = ("nested:1", "nested:7", "nested:20", "nested:60", "flat:1", "flat:7")

@@ -20,7 +20,7 @@ from dasec.lab.demo.errors import Interrupted
 from dasec.lab.demo.signals import interruptible
 from dasec.lab.demo.statistics import CONFIDENCE, Estimate, paired_ratios, verdict
 from dasec.policies import POLICIES
-from tests.host.libvirtd import missing_tools
+from guests.libvirtd import missing_tools
 
 from .collector import collect_orphans
 from .measure import Life, Site

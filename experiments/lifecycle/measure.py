@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, cast
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.demo.arms import CONTROL, NONE, settings_of
 from dasec.service.status import FILE_NAME, Status
-from tests.host.domains import pid_of
-from tests.host.libvirtd import Libvirtd
-from tests.waiting import wait_for
+from guests.domains import pid_of
+from guests.libvirtd import Libvirtd
+from guests.waiting import wait_for
 
 if TYPE_CHECKING:
     from libvirt import virConnect, virDomain

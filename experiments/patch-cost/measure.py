@@ -14,10 +14,10 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from tests.vm.built import HostCannotError, patched_image  # noqa: E402
-from tests.vm.cost import CONTROLLED, COUNTED, LOADS, UNUSED, Cost, cost  # noqa: E402
-from tests.vm.counted import jobs_initramfs  # noqa: E402
-from tests.vm.qemu import QemuMissingError, counting_qemu  # noqa: E402
+from guests.built import HostCannotError, patched_image  # noqa: E402
+from guests.cost import CONTROLLED, COUNTED, LOADS, UNUSED, Cost, cost  # noqa: E402
+from guests.counted import jobs_initramfs  # noqa: E402
+from guests.qemu import QemuMissingError, counting_qemu  # noqa: E402
 
 STOCK = "without the patch"
 ARMS = (

@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.demo.results import RunResult
-from tests.vm.built import HostCannotError
-from tests.vm.guest import debian_kernel, missing_tools
-from tests.vm.qemu import QemuMissingError, major_version
+from guests.built import HostCannotError
+from guests.qemu import QemuMissingError, major_version
+from guests.throw_away import debian_kernel, missing_tools
 
 from ..counted.batch import measure_all
 from ..counted.cpus import Cpus

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from tests.vm.built import HostCannotError, patched_image
-from tests.vm.guest import debian_kernel
-from tests.vm.qemu import QemuMissingError
+from guests.built import HostCannotError, patched_image
+from guests.qemu import QemuMissingError
+from guests.throw_away import debian_kernel
 
 from ..counted.cpus import Cpus
 from ..counted.machine import Machine

@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from tests.vm.boot import EXIT_MARK, pack_initramfs
-from tests.vm.qemu import counting_qemu
+from guests.boot import EXIT_MARK, pack_initramfs
+from guests.qemu import counting_qemu
 
 from ..counted.batch import twice
 from ..counted.cpus import Cpus

@@ -19,9 +19,9 @@ from dasec.lab.demo.scenario import Memcached, Scenario
 from dasec.lab.demo.signals import interruptible
 from dasec.lab.demo.untouched import changes, look
 from dasec.policies import POLICIES
-from tests.host.guests import VCPUS
-from tests.host.libvirtd import missing_tools
-from tests.vm.built import HostCannotError, guest_image
+from guests.built import HostCannotError, guest_image
+from guests.libvirtd import missing_tools
+from guests.memcached import VCPUS
 
 from ..loads.cells import Cell, Wish
 from ..suite.analysis import summarise

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from dasec.lab.load_tool import figure
-from tests.host.domains import pid_of
-from tests.host.guests import VCPUS, Guest, guest
-from tests.host.libvirtd import Libvirtd
-from tests.waiting import wait_for
+from guests.domains import pid_of
+from guests.libvirtd import Libvirtd
+from guests.memcached import VCPUS, Guest, guest
+from guests.waiting import wait_for
 
 MEMCACHED, CONTROL_PORT = 11211, 11212
 COMMAND = f'sh -c "memcached -d -u root -t {VCPUS}; nc -ll -p {CONTROL_PORT} -e sh"'

@@ -21,7 +21,7 @@ from dasec.lab.demo.process import wait_until
 from dasec.lab.demo.results import RunResult, TenantResult
 from dasec.lab.demo.scenario import Timing, seed_of
 from dasec.lab.load_tool import PERCENTILES, Latencies, figure, find_tool
-from tests.host.guests import PREFIX, Guest
+from guests.memcached import PREFIX, Guest
 
 from .fleet import MEMCACHED, Fleet, ask
 

@@ -57,12 +57,18 @@ def test_only_commands_import_the_lab() -> None:
     assert [one.path for one in others if "lab" in {to for _, to in arrows(one)}] == []
 
 
-def test_the_product_imports_no_tests() -> None:
+@pytest.mark.parametrize("folder", ["daemon", "guests", "experiments", "vm-images"])
+def test_nothing_but_tests_imports_tests(folder: str) -> None:
     assert [
         path
-        for path in (REPOSITORY / "daemon").rglob("*.py")
+        for path in (REPOSITORY / folder).rglob("*.py")
         if "tests" in {name.split(".")[0] for name in _names(path)}
     ] == []
+
+
+def test_guests_know_nothing_of_experiments() -> None:
+    for path in (REPOSITORY / "guests").rglob("*.py"):
+        assert "experiments" not in {name.split(".")[0] for name in _names(path)}, path
 
 
 def _names(path: Path) -> set[str]:

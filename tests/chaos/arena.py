@@ -18,7 +18,7 @@ from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint, fingerprint
 from dasec.safety.heirs import parent
-from tests.waiting import PATIENCE_S
+from guests.waiting import PATIENCE_S
 
 WORKLOAD = Path(__file__).with_name("workload.py")
 FOREIGN_SLICE_NS = 33_333_333

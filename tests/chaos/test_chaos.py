@@ -27,8 +27,8 @@ from dasec.linux import procfs
 from dasec.linux.errors import ThreadGone
 from dasec.safety.heirs import parent
 from dasec.safety.journal.journal import DIRECTORY, peek
+from guests.waiting import PATIENCE_S
 from tests.stopwatch import Stopwatch
-from tests.waiting import PATIENCE_S
 
 from .arena import Arena
 

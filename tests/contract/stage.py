@@ -22,7 +22,7 @@ from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Capabilities, Core, Knob, Knobs, KnobValue, VcpuId
 from dasec.roster import RosterEntry
 from dasec.safety.journal.journal import Journal
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from dasec.linux import procfs
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 SLEEP = "import signal\nwhile True: signal.pause()"
 SPIN = "import os\nos.write({report}, b'r')\nwhile True: pass"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from guests.libvirtd import Libvirtd
 from tests.contract.stage import MainlineStage
 
 from ..unit.service.command import NOBODY
 from .group import TestGroup
-from .libvirtd import Libvirtd
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 from dasec.hosts.threads import units
 from dasec.linux import cgroupfs
 from dasec.linux.knob import NativeKnob
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 HEAVIEST = 262_144
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from dasec.errors import ExitStatus
 from dasec.lab.load_tool import find_tool
-from tests.waiting import PATIENCE_S, wait_for
+from guests.waiting import PATIENCE_S, wait_for
 
 
 @contextmanager

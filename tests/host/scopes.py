@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dasec.linux import cgroupfs, procfs
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 VCPUS = 2
 SLICE = "machine.slice"

@@ -10,8 +10,8 @@ import pytest
 
 from dasec.linux import affinity, procfs, schedattr
 from dasec.model import Change, Core, Knob, KnobValue, Outcome, VcpuId
+from guests.waiting import wait_for
 from tests.contract.stage import MainlineStage, roster
-from tests.waiting import wait_for
 
 from .threads import Threads, threads
 

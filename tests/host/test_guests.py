@@ -21,14 +21,14 @@ import pytest
 from dasec.errors import ExitStatus
 from dasec.lab.load_tool import find_tool
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
+from guests.domains import pid_of, vcpus_of
+from guests.libvirtd import Libvirtd
+from guests.memcached import PREFIX, VCPUS, Guest, guest
+from guests.waiting import PATIENCE_S, wait_for
 from tests.vm.conftest import build_image
 from tests.vm.errands import GuestImage
-from tests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import dasec
-from .domains import pid_of, vcpus_of
-from .guests import PREFIX, VCPUS, Guest, guest
-from .libvirtd import Libvirtd
 
 pytestmark = [pytest.mark.host, pytest.mark.vm, pytest.mark.libvirt, pytest.mark.libvirtd]
 pytestmark += [pytest.mark.ahead.with_args(GuestImage("small"))]

@@ -13,8 +13,8 @@ import pytest
 from dasec.errors import ExitStatus
 from dasec.gap import LONGEST_NS
 from dasec.linux import cgroupfs, schedattr
+from guests.waiting import wait_for
 from tests.chaos.test_chaos import SHUFFLE
-from tests.waiting import wait_for
 
 from ..unit.service.command import configuration, dasec
 from .group import TestGroup

@@ -18,8 +18,8 @@ from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from dasec.safety.journal.journal import peek
 from dasec.safety.keeper import Keeper
+from guests.waiting import PATIENCE_S, gone, wait_for
 from tests.stopwatch import Stopwatch
-from tests.waiting import PATIENCE_S, gone, wait_for
 
 pytestmark = pytest.mark.host
 

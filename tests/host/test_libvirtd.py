@@ -18,11 +18,11 @@ from dasec.linux import cgroupfs, procfs
 from dasec.model import Change, Knob, Outcome
 from dasec.roster import RosterEntry
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
+from guests.libvirtd import Libvirtd
+from guests.waiting import wait_for
 from tests.contract.stage import MainlineStage
-from tests.waiting import wait_for
 
 from ..unit.service.command import dasec
-from .libvirtd import Libvirtd
 
 if TYPE_CHECKING:
     from libvirt import virConnect, virDomain

@@ -22,10 +22,7 @@ from dasec.linux import affinity
 from dasec.model import Change, Knob, Outcome, Snapshot, VcpuId
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from dasec.workloads.libvirt.metadata import Consent, render
-from tests.contract.stage import MainlineStage
-from tests.waiting import wait_for
-
-from .domains import (
+from guests.domains import (
     DOMAIN,
     MAX_VCPUS,
     boot_disk,
@@ -37,7 +34,9 @@ from .domains import (
     running,
     vcpus_of,
 )
-from .libvirtd import Libvirtd
+from guests.libvirtd import Libvirtd
+from guests.waiting import wait_for
+from tests.contract.stage import MainlineStage
 
 if TYPE_CHECKING:
     from libvirt import virDomain

@@ -11,11 +11,10 @@ import pytest
 
 from dasec.model import Change, Knob, Outcome, Snapshot
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
+from guests.domains import DOMAIN, MAX_VCPUS, boot_disk, groups, has_libvirts_weight, is_untouched, vcpus_of
+from guests.libvirtd import Libvirtd
+from guests.waiting import wait_for
 from tests.contract.stage import MainlineStage
-from tests.waiting import wait_for
-
-from .domains import DOMAIN, MAX_VCPUS, boot_disk, groups, has_libvirts_weight, is_untouched, vcpus_of
-from .libvirtd import Libvirtd
 
 pytestmark = [pytest.mark.host, pytest.mark.libvirt, pytest.mark.libvirtd]
 

@@ -19,10 +19,9 @@ from dasec.linux import affinity, cgroupfs, procfs
 from dasec.model import Change, Core, Knob, Knobs, KnobValue, Outcome, Workload
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from dasec.workloads.libvirt.metadata import NAMESPACE, Consent, render
+from guests.domains import DOMAIN, MAX_VCPUS, Numbers, boot_disk, pid_of, vcpus_of
+from guests.libvirtd import Libvirtd
 from tests.contract.stage import MainlineStage
-
-from .domains import DOMAIN, MAX_VCPUS, Numbers, boot_disk, pid_of, vcpus_of
-from .libvirtd import Libvirtd
 
 if TYPE_CHECKING:
     from libvirt import virDomain

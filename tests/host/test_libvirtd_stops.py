@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dasec.errors import ExitStatus
-from tests.waiting import PATIENCE_S, wait_for
+from guests.domains import DOMAIN, MAX_VCPUS, boot_disk, groups, pid_of
+from guests.libvirtd import Libvirtd
+from guests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import dasec
-from .domains import DOMAIN, MAX_VCPUS, boot_disk, groups, pid_of
-from .libvirtd import Libvirtd
 
 if TYPE_CHECKING:
     from libvirt import virDomain

@@ -14,9 +14,9 @@ from dasec.hosts.mainline import Mainline
 from dasec.linux import affinity, procfs
 from dasec.model import Change, Core, Counters, Knob, Outcome, ThreadState, VcpuId
 from dasec.safety.journal.journal import Journal
+from guests.waiting import wait_for
 from tests.contract.stage import not_niced, probed, roster
 from tests.load.tool import Running
-from tests.waiting import wait_for
 
 from .children import Children, kept_off
 from .group import TestGroup

@@ -23,8 +23,8 @@ from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.kernel import LinuxKernel
 from dasec.safety.knobs import Fate, judge
 from dasec.safety.restore import recover
+from guests.waiting import wait_for
 from tests.contract.stage import MainlineStage, roster
-from tests.waiting import wait_for
 
 from .cpusets import EVERY_CPU, Cpuset
 

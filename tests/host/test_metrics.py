@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dasec.linux import procfs
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 from ..unit.service.command import configuration
 from ..unit.service.test_metrics import LOOPBACK, free_port

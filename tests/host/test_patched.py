@@ -25,8 +25,8 @@ from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import Change, Knob, Outcome, ThreadState, VcpuId
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from dasec.safety.heirs import parent
+from guests.waiting import wait_for
 from tests.contract.stage import PatchedStage, probed_with_patch, roster
-from tests.waiting import wait_for
 
 from ..unit.service.command import configuration, dasec
 from .group import TestGroup

@@ -20,9 +20,9 @@ from experiments.apps.catalogue import DRIVERS
 from experiments.apps.driver import Order, Place, Role
 from experiments.apps.places import PLACES, InContainer, InGroup
 from experiments.apps.selftest import run, trial_of
+from guests.waiting import wait_for
 
 from ..conftest import refuse
-from ..waiting import wait_for
 
 pytestmark = pytest.mark.host
 

@@ -12,7 +12,7 @@ from dasec.hosts.open import probe
 from dasec.hosts.probe.dummy import spinner
 from dasec.hosts.probe.reweight import try_duel
 from dasec.linux import cgroupfs, procfs, schedattr
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 pytestmark = pytest.mark.host
 

@@ -15,7 +15,7 @@ import os, shutil, subprocess, sys
 from dasec.linux import procfs
 from dasec.workloads.discovery import SCAN_NS
 from dasec.workloads.processes import Selector, StaticWorkloads
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 def started(name):
     link = f"{sys.argv[2]}/{name}"

@@ -18,7 +18,7 @@ from dasec.errors import ExitStatus
 from dasec.lab.load_tool import find_tool
 from dasec.linux import affinity, cgroupfs, procfs, schedattr
 from dasec.safety.groups import PROBE_GROUP
-from tests.waiting import PATIENCE_S, wait_for
+from guests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import as_nobody, configuration, dasec
 

@@ -13,7 +13,7 @@ import pytest
 from dasec.bpf import libbpf
 from dasec.bpf.thread_counters import Row, State, ThreadCounters
 from dasec.linux import procfs
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 from .children import Children, kept_off
 

@@ -15,10 +15,10 @@ import pytest
 from dasec.linux import cgroupfs
 from dasec.safety.fingerprint import Fingerprint, fingerprint
 from dasec.safety.journal.journal import peek
+from guests.waiting import gone, wait_for
 from tests.chaos.test_chaos import SHUFFLE
 from tests.host.group import TestGroup
 from tests.host.running import Running
-from tests.waiting import gone, wait_for
 
 from . import user
 from .world import keeper_of, remove_tree, threads_that_differ, unprintable

@@ -18,9 +18,9 @@ from pathlib import Path
 from dasec.linux import cgroupfs, procfs, schedattr
 from dasec.linux.errors import ThreadGone
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
+from guests.waiting import wait_for
 from tests.chaos.test_chaos import SHUFFLE
 from tests.host.running import Running, burner
-from tests.waiting import wait_for
 
 from . import user
 

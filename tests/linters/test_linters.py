@@ -12,7 +12,7 @@ import pytest
 BIN = Path(sys.executable).parent
 NOT_OURS = {".git", ".venv", ".typing", "build"}
 SHELLS = {b"sh", b"bash", b"dash", b"env sh", b"env bash"}
-PYTHON_SOURCES = ["setup.py", "daemon", "tests", "experiments", "vm-images"]
+PYTHON_SOURCES = ["setup.py", "daemon", "guests", "tests", "experiments", "vm-images"]
 
 
 def complaints(repository: Path, *command: str) -> str:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from guests.waiting import PATIENCE_S
+
 from ..conftest import refuse
-from ..waiting import PATIENCE_S
 from .tool import Running, Tool, read_samples
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ..waiting import PATIENCE_S
+from guests.waiting import PATIENCE_S
+
 from .tool import Node, Running, Tool, read_samples
 
 SHORT = ("service", "--seconds", "1", "--warmup", "0.2", "--rate", "50")

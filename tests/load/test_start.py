@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ..waiting import PATIENCE_S
+from guests.waiting import PATIENCE_S
+
 from .tool import Node, Tool, read_uint64
 
 SHORT = ("--seconds", "0.2", "--warmup", "0.1", "--start-on-stdin")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ..waiting import wait_for
+from guests.waiting import wait_for
+
 from .tool import Running, Tool
 
 

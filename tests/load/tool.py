@@ -9,7 +9,7 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.waiting import PATIENCE_S, wait_for
+from guests.waiting import PATIENCE_S, wait_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 from dasec.linux import procfs
 from dasec.linux.errors import ThreadGone
 from dasec.safety.journal.journal import peek
+from guests.waiting import PATIENCE_S, wait_for
 from tests.chaos.arena import Arena
 from tests.chaos.test_chaos import SHUFFLE
-from tests.waiting import PATIENCE_S, wait_for
 
 from .flat import Sample
 

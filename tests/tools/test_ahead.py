@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from guests.waiting import gone, wait_for
 from tests.ahead import LOG, Ahead
-from tests.waiting import gone, wait_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ import os, sys
 from pathlib import Path
 from tests.ahead import Ahead
 from tests.tools.test_ahead import Hang
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 errand = Hang(Path(sys.argv[2]))
 Ahead(Path(sys.argv[1])).start([errand])
 wait_for(errand.file.exists)

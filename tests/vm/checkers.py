@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tests.vm.counted import COMPLAINTS
+from guests.counted import COMPLAINTS
 
 KCSAN = "BUG: KCSAN:"
 OURS = "dasec_"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from guests.boot import GuestRun
+from guests.built import HostCannotError, guest_image, patched_image
+from guests.counted import Job, parse, run_jobs
+from guests.qemu import Qemu, QemuMissingError, counting_qemu
 from tests.ahead import Ahead
 from tests.conftest import refuse
-from tests.vm.boot import GuestRun
-from tests.vm.built import HostCannotError, guest_image, patched_image
-from tests.vm.counted import Job, parse, run_jobs
 from tests.vm.errands import GUEST_TIMEOUT_S, JobsRun, packed_jobs
-from tests.vm.qemu import Qemu, QemuMissingError, counting_qemu
 
 RUNS = (JobsRun(2), JobsRun(4))
 DEBUG_TIMEOUT_S = 3600

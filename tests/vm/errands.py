@@ -8,11 +8,11 @@ from pathlib import Path
 
 from experiments.suite.store import RUNS
 from experiments.testbed.quick import quick
-from tests.vm.boot import GuestRun
-from tests.vm.built import REPOSITORY, guest_image, patched_image
-from tests.vm.counted import jobs_initramfs, run_jobs
-from tests.vm.guest import CgroupLayout, GuestKernel, debian_kernel, run_in_guest
-from tests.vm.qemu import counting_qemu
+from guests.boot import GuestRun
+from guests.built import REPOSITORY, guest_image, patched_image
+from guests.counted import jobs_initramfs, run_jobs
+from guests.qemu import counting_qemu
+from guests.throw_away import CgroupLayout, GuestKernel, debian_kernel, run_in_guest
 
 JOBS = (
     *("granularity", "shares", "late", "wakes", "states", "lifecycle", "permissions", "refusals"),

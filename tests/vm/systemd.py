@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.vm.boot import EXIT_MARK
-from tests.vm.guest import ROOT, TURNS
-from tests.vm.qemu import Qemu
+from guests.boot import EXIT_MARK
+from guests.qemu import Qemu
+from guests.throw_away import ROOT, TURNS
 
 PID_1 = "/lib/systemd/systemd"
 TOOLS = ("taskset", "journalctl", "unshare")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.vm.counted import parse
+from guests.counted import parse
 
 CONSOLE = """[    0.000000] something of the kernel's own = not a record
 GUEST-JOB:shares

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.boot import GuestRun, run_until_end
-from tests.vm.built import IMAGES
+from guests.boot import GuestRun, run_until_end
+from guests.built import IMAGES
+from guests.throw_away import QEMU, TURNS
 from tests.vm.conftest import build_image
 from tests.vm.errands import GuestImage
-from tests.vm.guest import QEMU, TURNS
 
 GUEST_TIMEOUT_S = 300
 BOOT_LIMIT_S = 30.0

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from guests.throw_away import CgroupLayout
 from tests.ahead import Ahead
 from tests.vm.errands import TestsRun
-from tests.vm.guest import CgroupLayout
 
 CONSOLE_TAIL = 6000
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.boot import GuestRun
+from guests.boot import GuestRun
+from guests.counted import COUNTED, PARALLEL, parse, run_jobs
+from guests.qemu import Qemu
 from tests.vm.checkers import alive, complaints, other_than_races, races, races_of_ours
 from tests.vm.conftest import CONSOLE_TAIL, DEBUG_TIMEOUT_S, build_kernel
-from tests.vm.counted import COUNTED, PARALLEL, parse, run_jobs
-from tests.vm.qemu import Qemu
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(3 * DEBUG_TIMEOUT_S)]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from guests.cost import LOADS, UNUSED, cost
+from guests.qemu import Qemu
 from tests.vm.conftest import DEBUG_TIMEOUT_S, build_kernel
-from tests.vm.cost import LOADS, UNUSED, cost
-from tests.vm.qemu import Qemu
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(2 * DEBUG_TIMEOUT_S)]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from guests.throw_away import CgroupLayout
 from tests.ahead import Ahead
 from tests.vm.errands import PATCHED, TestsRun
-from tests.vm.guest import CgroupLayout
 from tests.vm.test_kernels_and_layouts import CONSOLE_TAIL, CONTRACT
 
 OF_THE_PATCHED_HOST = f"-rs -k patched {CONTRACT} tests/host/test_patched.py"

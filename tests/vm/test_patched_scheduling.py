@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.vm.counted import Job
+from guests.counted import Job
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.vm.counted import Job
+from guests.counted import Job
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 

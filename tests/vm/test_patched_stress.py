@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from guests.counted import Job
 from tests.vm.conftest import CONSOLE_TAIL, Boot
-from tests.vm.counted import Job
 from tests.vm.errands import JOBS, SELFTESTS
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]

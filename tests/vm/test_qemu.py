@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.qemu import (
+from guests.qemu import (
     FIRST_GOOD_MAJOR,
     Qemu,
     QemuMissingError,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.load_tool import find_tool
+from guests.qemu import Qemu
+from guests.throw_away import CgroupLayout, debian_kernel, run_in_guest
 from tests.conftest import REPOSITORY, refuse
 from tests.vm import systemd, trixie
 from tests.vm.errands import GUEST_TIMEOUT_S
-from tests.vm.guest import CgroupLayout, debian_kernel, run_in_guest
-from tests.vm.qemu import Qemu
 from tests.vm.test_kernels_and_layouts import CONSOLE_TAIL, EEVDF
 
 HERE = REPOSITORY / "tests/vm"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.demo.arms import CONTROL, NONE
+from guests.qemu import Qemu
 from tests.ahead import Ahead
 from tests.vm.errands import QuickTestbed
-from tests.vm.qemu import Qemu
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]  # it may have to build the kernel
 

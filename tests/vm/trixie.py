@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from guests.boot import one_at_a_time
 from tests.vm import systemd
-from tests.vm.boot import one_at_a_time
 
 CACHE = Path("/var/cache/dasec-guest/trixie")
 """With a lock of its own: nobody has to wait for it who wants a kernel."""

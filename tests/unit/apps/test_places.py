@@ -18,7 +18,7 @@ from experiments.apps.bundle import run_command, write_bundle
 from experiments.apps.child import Child, held, in_session, within
 from experiments.apps.guest import accelerator, image, missing_image, qemu_command, unbuilt_image
 from experiments.apps.places import PLACES, Anywhere, descendants
-from tests.vm.built import IMAGES, HostCannotError
+from guests.built import IMAGES, HostCannotError
 
 
 def proc_with(root: Path, parents: dict[int, int]) -> Path:

@@ -19,7 +19,7 @@ from experiments.fig13.cells import Cell
 from experiments.fig13.run import INSIDE as FIG13
 from experiments.loads.counted import INSIDE as LOADS
 from experiments.testbed.run import INSIDE as TESTBED
-from tests.vm.qemu import Qemu
+from guests.qemu import Qemu
 
 
 @pytest.mark.parametrize("services", [1, 2, 4])

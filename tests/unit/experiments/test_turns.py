@@ -9,7 +9,7 @@ import pytest
 
 from experiments.counted.cpus import Cpus
 from experiments.counted.machine import build_turns
-from tests.vm.qemu import QemuMissingError, counting_qemu
+from guests.qemu import QemuMissingError, counting_qemu
 
 PAUSE = """__attribute__((naked)) void helper_pause(void) {
     __asm__(".byte 0x53, 0x48, 0x89, 0xfb, 0x83, 0xa7, 0xb0, 0, 0, 0, 0xf7, 0x48, 0x81, 0xa7, 0x88, 0, 0, 0,"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.waiting import PATIENCE_S
+from guests.waiting import PATIENCE_S
 
 NOBODY = 65534
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import ExitStatus
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 from .command import FAKE, configuration, dasec
 

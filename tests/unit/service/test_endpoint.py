@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from dasec.metrics.endpoint import CLIENTS, REQUEST_BYTES, Endpoint
-
-from ...waiting import PATIENCE_S, wait_for
+from guests.waiting import PATIENCE_S, wait_for
 
 LOOPBACK = "127.0.0.1"
 TEXT = b"dasec_periods_total 1\n"

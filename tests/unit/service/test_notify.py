@@ -14,7 +14,7 @@ import pytest
 
 from dasec.errors import ExitStatus
 from dasec.service.systemd import PINGS_IN_TIME, ServiceManager
-from tests.waiting import PATIENCE_S
+from guests.waiting import PATIENCE_S
 
 from .command import FAKE, configuration
 

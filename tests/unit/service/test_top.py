@@ -15,8 +15,8 @@ from dasec.commands.top import RECENT_NS, Recent
 from dasec.model import Change, Decision, Knob, Outcome, Reason, Result, ThreadState, Usage, VcpuId
 from dasec.record.entries import Entry
 from dasec.record.tail import RecordTail
+from guests.waiting import wait_for
 from tests.conftest import refuse
-from tests.waiting import wait_for
 
 from .command import dasec
 from .periods import STATE, busy_history

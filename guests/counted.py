@@ -2,7 +2,7 @@
 
 QEMU's `-icount` makes virtual time a function of what the guest did, so a busy host changes how
 long a run takes and nothing else. The root is an initramfs with busybox and the jobs of
-`tests/vm/src`; the kernel command line names the jobs to run, one after another.
+`guests/jobs`; the kernel command line names the jobs to run, one after another.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.vm.boot import EXIT_MARK, GuestRun, pack_initramfs, run_until_end
-from tests.vm.qemu import Qemu
+from guests.boot import EXIT_MARK, GuestRun, pack_initramfs, run_until_end
+from guests.qemu import Qemu
 
-SOURCES = Path(__file__).resolve().parent / "src"
+SOURCES = Path(__file__).resolve().parent / "jobs"
 MEMORY_MIB = 512
 TOOLS = ("busybox", "cpio", "cc", "make")
-"""QEMU is not among them: tests.vm.qemu gets it."""
+"""QEMU is not among them: guests.qemu gets it."""
 
 COMPLAINTS = (
     "WARNING|BUG:|KASAN:|KCSAN:|UBSAN|kmemleak: [0-9]+ new|INFO: |possible .* deadlock|Oops|Call Trace|hung"
@@ -85,6 +85,7 @@ class Record:
         return self.values[key]
 
     def number(self, key: str) -> int:
+        """A value as a number."""
         return int(self.values[key])
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 KERNEL = (str(REPOSITORY / "kvm-patches/build"), "guest")
 IMAGES = (sys.executable, str(REPOSITORY / "vm-images/build.py"))
 SAID = 4000

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tests.vm.boot import EXIT_MARK, GuestRun, one_at_a_time, pack_initramfs, run_until_end
+from guests.boot import EXIT_MARK, GuestRun, one_at_a_time, pack_initramfs, run_until_end
 
 CACHE = Path("/var/cache/dasec-guest")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dasec.linux import affinity, cgroupfs, procfs, schedattr
-
-from .libvirtd import Libvirtd
+from guests.libvirtd import Libvirtd
 
 if TYPE_CHECKING:
     from libvirt import virConnect
@@ -70,6 +69,7 @@ def running(connection: virConnect) -> list[str]:
 
 
 def pid_of(libvirtd: Libvirtd, name: str) -> int:
+    """The QEMU of a domain."""
     return int((libvirtd.directory / f"{name}.pid").read_text())
 
 

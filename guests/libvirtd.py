@@ -13,7 +13,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.waiting import wait_for
+from guests.waiting import wait_for
 
 SCRIPT = r"""
 set -e
@@ -64,6 +64,7 @@ class Libvirtd:
         self.start()
 
     def start(self) -> None:
+        """Until it answers."""
         self._daemons["libvirtd"] = self._spawn("libvirtd")
         wait_for((self.root / "run/libvirt/libvirt-sock").is_socket)
         wait_for(self.directory.is_dir)
@@ -94,9 +95,11 @@ class Libvirtd:
         return number
 
     def stop_answering(self) -> None:
+        """It lives, and says nothing any more."""
         self._daemons["libvirtd"].send_signal(signal.SIGSTOP)
 
     def close(self) -> None:
+        """End all of it."""
         for name in tuple(self._daemons):
             self._end(name, signal.SIGKILL)
         for file in self.directory.glob("dasec-*.pid"):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.vm.boot import one_at_a_time
+from guests.boot import one_at_a_time
 
 NAME = "qemu-system-x86_64"
 CACHE = Path("/var/cache/dasec-guest/qemu-backports")

@@ -13,8 +13,8 @@ from string import Template
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from tests.vm.built import IMAGES
-from tests.waiting import wait_for
+from guests.built import IMAGES
+from guests.waiting import wait_for
 
 if TYPE_CHECKING:
     from libvirt import virConnect

@@ -6,8 +6,8 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.vm.counted import parse, run_jobs
-from tests.vm.qemu import Qemu
+from guests.counted import parse, run_jobs
+from guests.qemu import Qemu
 
 CPUS = 2
 NS_PER_INSTRUCTION = 2

@@ -1,0 +1,1 @@
+"""Machines to try things on: QEMU guests, a libvirtd of our own and its domains."""
