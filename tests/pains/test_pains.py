@@ -63,7 +63,7 @@ def test_no_controller_but_cpu_is_ever_switched(on: bool, tmp_path: Path) -> Non
     cgroupfs.hand_on_cpu(str(control), on=on)
     assert control.read_text() == ("+cpu" if on else "-cpu")
     writers = {source.path for source in sources() if "hand_on_cpu" in _text(source.path)}
-    assert writers <= {"linux/cgroupfs.py", "linux/knob.py", "hosts/mainline/owngroups.py"}
+    assert writers <= {"linux/cgroupfs.py", "linux/knob.py", "hosts/threads/own_groups.py"}
     assert [path for path in _paths() if re.search(r"[\"'][+-]cpuset", _text(path))] == []
 
 
@@ -75,7 +75,7 @@ def test_nothing_is_set_or_undone_by_way_of_the_service_manager() -> None:
 def test_the_daemon_never_calls_libvirt() -> None:
     """Who calls it from a hook hangs with it; who holds a connection is deaf after it restarts."""
     found = {source.path for source in sources() for _, name in imports(source) if name == "libvirt"}
-    assert found == {"vm.py"}, "the command `dasec vm` only"
+    assert found == {"commands/vm.py"}, "the command `dasec vm` only"
 
 
 @cache
