@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from ..config.complaints import nearest
 from ..errors import ExitStatus, Refusal
 from ..linux import cpulist
 from ..linux.printable import printable
@@ -90,6 +89,8 @@ def explain(path: Path, name: str, status: Status | None) -> Story:
     last, grounds = _end(path)
     workloads = {workload.name: workload for workload in last.period.workloads}
     if name not in workloads:
+        from ..config.complaints import nearest  # it loads pydantic: half of what an answer takes
+
         known = nearest(name, workloads) if workloads else "there is none at present"
         raise Refusal(
             ExitStatus.FAILED, f"no workload {name!r} in the last period of the record {path}: {known}"

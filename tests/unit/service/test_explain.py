@@ -194,3 +194,17 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m dasec explain hungry --record {tmp_path / 'r'} | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def test_an_answer_does_not_wait_for_pydantic_to_load(tmp_path: Path) -> None:
+    """It took twice as long with it."""
+    recorded(tmp_path / "r", busy_history(2))
+    told_status(tmp_path, tmp_path / "r")
+    program = (
+        "import sys; from pathlib import Path; from dasec.commands.cli import main\n"
+        "from dasec.commands.explain import answer\n"
+        f"answer('calm', None, Path({str(tmp_path)!r}), {INTERVAL_NS}, as_json=True)\n"
+        "print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"pydantic", "pydantic_core", "rich"} & set(loaded.stdout.split())
