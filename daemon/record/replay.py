@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -100,8 +99,9 @@ def _begin(line: bytes) -> _Run:
     return _Run(policy, state, opened[1], Decoder())
 
 
-def _parameters(tables: Mapping[str, object]) -> Parameters:
+def _parameters(header: object) -> Parameters:
     """As `written` wrote them; what an older build did not know is as by default."""
+    tables = TypeAdapter(dict[str, object]).validate_python(header)
     guard = TypeAdapter(GuardParameters | None).validate_json(to_json(tables.get("guard")))
     read: list[object] = [
         TypeAdapter(kind).validate_json(to_json(tables[name]))

@@ -200,6 +200,8 @@ def test_what_is_no_record_is_one_line(tmp_path: Path, content: bytes, message: 
     [
         ("policy", "magic", "no policy named 'magic' in this build"),
         ("parameters", {"tsa": {"step_percent": 1000}}, "parameters or state of another build"),
+        ("parameters", [], "parameters or state of another build"),
+        ("parameters", {"tsa": None}, "parameters or state of another build"),
         ("state", {"started": "yes"}, "parameters or state of another build"),
     ],
 )
