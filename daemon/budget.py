@@ -40,7 +40,7 @@ looks of 1.6 ms, and after a step of load the next ones came 240 to 560 ms apart
 
 def default_percent(cores: int) -> float:
     """Of one core, where so many are managed and nobody has said how much."""
-    return max(LEAST_PERCENT, cores * PART * 100)
+    return max(LEAST_PERCENT, round(cores * PART * 100, 1))
 
 
 class Account(NamedTuple):

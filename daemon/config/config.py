@@ -21,6 +21,7 @@ from .metrics import MetricsSection
 from .section import Section
 from .tables import section_of
 
+BACKEND_NAMES = (AUTO, *BACKENDS)
 SELECTORS = ("pids", "cgroup", "match", "libvirt")
 
 
@@ -57,8 +58,8 @@ def _shown(name: str) -> str:
 
 
 def _backend(name: str) -> str:
-    if name not in (AUTO, *BACKENDS):
-        raise ValueError(f"no backend named {name!r} in this build: {nearest(name, (AUTO, *BACKENDS))}")
+    if name not in BACKEND_NAMES:
+        raise ValueError(f"no backend named {name!r} in this build: {nearest(name, BACKEND_NAMES)}")
     return name
 
 
@@ -66,7 +67,7 @@ class HostSection(Section):
     """Which kernel interface, which cores, and what we may do there."""
 
     backend: Annotated[str, AfterValidator(_backend)] = Field(
-        default=AUTO, description=" or ".join(f'"{name}"' for name in (AUTO, *BACKENDS))
+        default=AUTO, description=f"one of {', '.join(BACKEND_NAMES)}"
     )
     cpus: Annotated[str, AfterValidator(_cpus)] | None = Field(
         default=None, description='a list of CPUs such as "0-3,8"'

@@ -69,7 +69,7 @@ class Endpoint:
         self._clients: dict[int, _Client] = {}
         self._open = True
         self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
-        # A signal that stops the daemon must find no thread that does not block it (pace.py).
+        # A signal that stops the daemon must find no thread that does not block it (service/timer.py).
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             self._thread.start()

@@ -1,4 +1,4 @@
-"""A record from its end (recordlines.py), decoded: for who shows every vCPU of every period."""
+"""A record from its end (lines.py), decoded: for who shows every vCPU of every period."""
 
 from __future__ import annotations
 

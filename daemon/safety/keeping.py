@@ -62,7 +62,7 @@ def _settle_in() -> None:
             file.write(text)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
-    with contextlib.suppress(OSError):  # giveway.py: the daemon that has started us lets others go first
+    with contextlib.suppress(OSError):  # the daemon lets others go first (give_way.py)
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
