@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_origin
 
 from pydantic import Field, create_model, model_validator
 
@@ -47,6 +47,8 @@ def _type(field: SettingField) -> object:
         return Literal[*(member.value for member in field.type)]
     if field.range is None or field.type is int:
         return field.type
+    if get_origin(field.type) is not tuple:
+        raise TypeError(f"{field.name}: a Range is of integers, and this is {field.type}")
     member = Annotated[int, Field(ge=field.range.low, le=field.range.high)]
     return tuple[member, ...]
 

@@ -49,6 +49,15 @@ def test_what_is_out_of_its_range_or_not_known_is_refused(text: str) -> None:
         section_of(LotteryParameters).model_validate_json(text)
 
 
+def test_a_range_of_what_is_no_integer_is_a_mistake_of_the_policy() -> None:
+    @dataclass(frozen=True, slots=True)
+    class DrawParameters:
+        chance: Annotated[float, Range(0, 1)] = 0.5
+
+    with pytest.raises(TypeError, match="chance: a Range is of integers"):
+        section_of(DrawParameters)
+
+
 def test_a_class_of_settings_checks_itself() -> None:
     with pytest.raises(ValueError, match="lottery: tickets is 10: give 1 to 9"):
         LotteryParameters(tickets=10)
