@@ -8,7 +8,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick
+.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -17,9 +17,13 @@ help: ## this list
 dev: ## Python environment in .venv, package installed editable with all tools
 	@tools/setup python
 
-test: ## all tests; as root also those that touch this kernel (TEST_ARGS="-k period")
+test: ## all tests without guests; as root also those that touch this kernel (TEST_ARGS="-k period")
 	@tools/setup
-	$(BIN)/python -m pytest $(TEST_ARGS)
+	tools/run-tests cheap host -- $(TEST_ARGS)
+
+test-guests: ## tests with QEMU guests, libvirtd, kernels and images that we build (TEST_ARGS="-k testbed")
+	@tools/setup
+	tools/run-tests guests -- $(TEST_ARGS)
 
 lint: ## formats and mends what can be mended, then all linters
 	@tools/setup python

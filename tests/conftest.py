@@ -1,8 +1,9 @@
-"""What the markers mean, the order of the test run, and its command line.
+"""What the markers mean, the parts of the suite, the order of a run, and its command line.
 
 A test that cannot run here is skipped with the reason, so that anybody can run the suite.
 Under DASEC_CI=1 nothing is missing by intention: there the same test fails with the reason.
 
+The suite has three parts: tools/run-tests runs some of them, each in a pytest of its own (`--part`).
 The guests compute for minutes, each on one core: tests/ahead.py begins them at once, and the tests are run in
 four stages, so that the next core is not idle meanwhile and those that time something have the machine alone.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,34 @@ def stage(item: pytest.Item) -> Stage:
     return next((of for marker, of in asked.items() if item.get_closest_marker(marker)), Stage.CHEAP)
 
 
+class Part(StrEnum):
+    """Which pytest of a whole run a test belongs to. Each test has one."""
+
+    CHEAP = "cheap"
+    """Shares nothing with others and judges no time: several at once (pytest-xdist)."""
+    HOST = "host"
+    """One at a time, without QEMU."""
+    GUESTS = "guests"
+    """Starts QEMU, or needs a kernel or an image that we build."""
+
+
+def part(item: pytest.Item) -> Part:
+    """By its markers."""
+    if item.get_closest_marker("vm") or item.get_closest_marker("libvirtd"):
+        return Part.GUESTS
+    return Part.CHEAP if stage(item) is Stage.CHEAP else Part.HOST
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[AHEAD] = Ahead(Path(tempfile.mkdtemp(prefix="dasec-ahead-")))
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=stage)
+    if (asked := config.getoption("--part")) is not None:
+        config.hook.pytest_deselected(items=[item for item in items if part(item) != asked])
+        items[:] = [item for item in items if part(item) == asked]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -74,6 +96,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-slow", action="store_true", help="run the tests marked slow, too")
+    parser.addoption("--part", choices=[str(one) for one in Part], help="only this part of the suite")
 
 
 def why_not_host() -> str | None:

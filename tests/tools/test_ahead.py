@@ -125,10 +125,29 @@ def test_cheap(): pass
 """
 
 
-def test_the_cheap_come_first_and_what_times_something_last(repository: Path, tmp_path: Path) -> None:
+def collected(repository: Path, tmp_path: Path, *arguments: str) -> list[str]:
+    """The tests of `ORDERED` that these arguments select, in the order of the run."""
     (tmp_path / "test_order.py").write_text(ORDERED, encoding="ascii")
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:randomly", *arguments]
     command += ["-p", "tests.conftest", "-c", str(repository / "pyproject.toml"), str(tmp_path)]
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
-    found = [line.rpartition("::")[2] for line in done.stdout.splitlines() if "::" in line]
-    assert found == ["test_cheap", "test_host", "test_guest", "test_timing", "test_alone"], done.stdout
+    return [line.rpartition("::")[2] for line in done.stdout.splitlines() if "::" in line]
+
+
+def test_the_cheap_come_first_and_what_times_something_last(repository: Path, tmp_path: Path) -> None:
+    found = collected(repository, tmp_path)
+    assert found == ["test_cheap", "test_host", "test_guest", "test_timing", "test_alone"]
+
+
+@pytest.mark.parametrize(
+    ("part", "tests"),
+    [
+        ("cheap", ["test_cheap"]),
+        ("host", ["test_host", "test_timing", "test_alone"]),
+        ("guests", ["test_guest"]),
+    ],
+)
+def test_each_part_of_the_suite_has_its_own_tests(
+    repository: Path, tmp_path: Path, part: str, tests: list[str]
+) -> None:
+    assert collected(repository, tmp_path, f"--part={part}") == tests

@@ -8,11 +8,19 @@ from pathlib import Path
 
 import pytest
 
+CLOSING = "====== 312 passed, 4 skipped in 301.07s (0:05:01) ======"
+GUESTS = "====== 98 passed, 3 skipped in 901.07s (0:15:01) ======"
 
-def ci_run(repository: Path, tmp_path: Path, said: str, status: int) -> subprocess.CompletedProcess[str]:
-    """Runs .ci/run with a `make` that says so and ends so."""
+
+def ci_run(
+    repository: Path, tmp_path: Path, said: dict[str, tuple[str, int]]
+) -> subprocess.CompletedProcess[str]:
+    """Runs .ci/run with a `make` that says so, and ends so, for each target."""
+    cases = "".join(
+        f"{target}) echo '{lines}'; exit {status} ;;\n" for target, (lines, status) in said.items()
+    )
     make = tmp_path / "make"
-    make.write_text(f'#!/bin/sh\n[ "$1 $DASEC_CI" = "test 1" ] || exit 9\necho "{said}"\nexit {status}\n')
+    make.write_text(f'#!/bin/sh\n[ "$DASEC_CI" = 1 ] || exit 9\ncase $1 in\n{cases}esac\nexit 9\n')
     make.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     return subprocess.run(
@@ -20,13 +28,13 @@ def ci_run(repository: Path, tmp_path: Path, said: str, status: int) -> subproce
     )
 
 
-def test_a_run_that_passed_passes_and_ends_with_the_closing_line(repository: Path, tmp_path: Path) -> None:
-    closing = "====== 312 passed, 4 skipped in 301.07s (0:05:01) ======"
-    done = ci_run(repository, tmp_path, closing, 0)
+def test_a_run_that_passed_passes_and_ends_with_the_closing_lines(repository: Path, tmp_path: Path) -> None:
+    done = ci_run(repository, tmp_path, {"test": (f"{CLOSING}\n{CLOSING}", 0), "test-guests": (GUESTS, 0)})
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == closing
+    assert done.stdout.splitlines()[-3:] == [CLOSING, CLOSING, GUESTS]
 
 
+@pytest.mark.parametrize("target", ["test", "test-guests"])
 @pytest.mark.parametrize(
     ("said", "status"),
     [
@@ -36,7 +44,11 @@ def test_a_run_that_passed_passes_and_ends_with_the_closing_line(repository: Pat
         ("nothing to be done for test", 0),
     ],
 )
-def test_a_run_that_failed_or_tested_nothing_fails(
-    repository: Path, tmp_path: Path, said: str, status: int
+def test_a_run_that_failed_or_tested_nothing_in_a_part_fails(
+    repository: Path, tmp_path: Path, target: str, said: str, status: int
 ) -> None:
-    assert ci_run(repository, tmp_path, said, status).returncode != 0
+    good = {"test": (f"{CLOSING}\n{CLOSING}", 0), "test-guests": (GUESTS, 0)}
+    bad = f"{CLOSING}\n{said}" if target == "test" else said
+    done = ci_run(repository, tmp_path, {**good, target: (bad, status)})
+    assert done.returncode != 0
+    assert GUESTS in done.stdout or target == "test-guests", "the other command runs, whatever the first said"
