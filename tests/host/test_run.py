@@ -283,7 +283,7 @@ def test_a_bug_is_a_traceback_and_everything_is_put_back(tmp_path: Path, busy: l
     config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     arguments = ["run", "--config", str(config), "--directory", str(tmp_path / "state")]
     program = (
-        "import dasec.policy as p\n"
+        "import dasec.paper as p\n"
         "good = p.Dasec.decide\n"
         "def bug(self, period, state):\n"
         "    if period.index == 20: raise ZeroDivisionError('bug')\n"
