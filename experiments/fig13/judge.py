@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.comparison import JUDGED, Comparison, compare, verdict_on
 from dasec.lab.demo.plot import COLOURS, DASHES
 from dasec.lab.demo.results import ALL, Measured, RunResult, TenantResult
 from dasec.lab.load_tool import Latencies
 
 from .cells import ARMS, CORES, POLICIES, scenario_for
+from .comparison import JUDGED, Comparison, compare, verdict_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,8 @@ from dasec.lab.demo.arms import CONTROL, NONE, arms_for
 from dasec.lab.demo.layout import Layout
 from dasec.lab.demo.needs import find_tools
 from dasec.lab.demo.run import Plan, Progress, measure_all
-from dasec.lab.demo.scenario import Timing, scenario_for
+from dasec.lab.demo.scenario import Timing
+from dasec.lab.demo.situations import situations_for
 from dasec.lab.demo.tree import Tree
 from dasec.lab.demo.workspace import DIRECTORY, lock_file, prepared
 from dasec.lab.load_tool import merged
@@ -27,6 +28,7 @@ from dasec.linux.cgroupfs import find_hierarchy
 POLICIES = ("dasec", "static")
 REPETITIONS = 2
 SHORT = ["--seconds", "1", "--repetitions", str(REPETITIONS)]
+SITUATIONS = 3
 START_PATIENCE_S = 60.0
 CLEAN_PATIENCE_S = 120.0
 
@@ -106,17 +108,20 @@ def test_a_short_demo_measures_every_arm_and_leaves_nothing(tmp_path: Path) -> N
     assert (tmp_path / "results" / "demo.png").stat().st_size > 20_000
     content = json.loads((tmp_path / "d.json").read_text())
     arms = [NONE, CONTROL, *POLICIES]
-    assert content["arms"] == arms
-    assert sorted((run["arm"], run["repetition"]) for run in content["runs"]) == sorted(
-        (arm, repetition) for arm in arms for repetition in range(REPETITIONS)
-    )
-    check_runs(content["runs"])
-    assert content["verdicts"] == dict.fromkeys(POLICIES, "too few repetitions")
+    assert len(content["situations"]) == SITUATIONS
+    for situation in content["situations"]:
+        assert situation["arms"] == arms
+        assert sorted((run["arm"], run["repetition"]) for run in situation["runs"]) == sorted(
+            (arm, repetition) for arm in arms for repetition in range(REPETITIONS)
+        )
+        check_runs(situation["runs"])
+    assert {line["answer"] for line in content["lines"]} == {"cannot tell"}
+    assert "This host cannot tell:" in " ".join(output.split())
     assert content["host"]["kernel"] == os.uname().release
     assert content["changed"] == []
     assert left_over() == []
-    records = sorted((tmp_path / "records").iterdir())
-    assert len(records) == len(POLICIES) * REPETITIONS
+    records = sorted((tmp_path / "records").glob("*/*"))
+    assert len(records) == SITUATIONS * len(POLICIES) * REPETITIONS
     assert dasec("replay", str(records[0]), folder=tmp_path).wait() == 0
     assert dasec("verify", folder=tmp_path).wait() == 0
 
@@ -156,11 +161,11 @@ def test_a_workload_that_dies_ends_the_demo_in_one_line_and_leaves_nothing(
     demo: subprocess.Popen[str],
 ) -> None:
     tree = Tree.of(find_hierarchy())
-    for pid in tree.processes("machine/service-0"):
+    for pid in tree.processes("machine/server-0"):
         os.kill(pid, signal.SIGKILL)
     _, errors = demo.communicate(timeout=2 * START_PATIENCE_S)
     assert demo.returncode == 1
-    assert errors == "dasec: demo: service-0: ended early, exit status -9: no message\n"
+    assert errors == "dasec: demo: server-0: ended early, exit status -9: no message\n"
     assert left_over() == []
 
 
@@ -168,10 +173,10 @@ def test_a_workload_that_dies_ends_the_demo_in_one_line_and_leaves_nothing(
 def test_a_machine_that_is_never_ready_in_time_is_told_so_and_nothing_is_left(tmp_path: Path) -> None:
     tree = Tree.of(find_hierarchy())
     timing = Timing(seconds=1.0, lead_s=1e-6)
-    plan = Plan(scenario_for(2), Layout.VM, timing, arms_for([]), 2, 1)
-    idle = Progress(begin=lambda arm, repetition: None, tick=lambda: None)
+    plan = Plan(situations_for(2)[0].scenario, Layout.VM, timing, arms_for([]), 2, 1)
+    idle = Progress(begin=lambda number, arm, repetition: None, tick=lambda: None)
     with pytest.raises(Refusal, match="not ready within"), prepared(tree, tmp_path / "demo") as directory:
-        measure_all(plan, find_tools(), tree, directory, idle)
+        measure_all([plan], find_tools(), tree, directory, idle)
     assert left_over() == []
 
 

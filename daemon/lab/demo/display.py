@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -19,9 +19,9 @@ REFRESH_S = 1.0
 class Clock:
     """How far we are: runs that are over count as planned, however long they took."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.total_s = plan.total_s
-        self._run_s = plan.total_s / (len(plan.arms) * plan.repetitions)
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self.total_s = sum(plan.total_s for plan in plans)
+        self._run_s = self.total_s / sum(len(plan.arms) * plan.repetitions for plan in plans)
         self._begun = 0
         self._begun_s = time.monotonic()
 
@@ -38,24 +38,24 @@ class Clock:
 
 
 @contextlib.contextmanager
-def shown(console: Console, plan: Plan) -> Iterator[Progress]:
+def shown(console: Console, plans: Sequence[Plan]) -> Iterator[Progress]:
     """What to tell when a run begins, and every now and then."""
     if console.is_terminal:
-        with _bar(console, plan) as progress:
+        with _bar(console, plans) as progress:
             yield progress
     else:
-        yield _lines(console, plan)
+        yield _lines(console, plans)
 
 
 @contextlib.contextmanager
-def _bar(console: Console, plan: Plan) -> Iterator[Progress]:
-    clock = Clock(plan)
+def _bar(console: Console, plans: Sequence[Plan]) -> Iterator[Progress]:
+    clock = Clock(plans)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
     refreshed_s = 0.0
 
-    def begin(arm: str, repetition: int) -> None:
+    def begin(number: int, arm: str, repetition: int) -> None:
         clock.begin()
-        bar.update(task, description=f"repetition {repetition + 1}/{plan.repetitions}: {arm:<12}")
+        bar.update(task, description=f"{_where(plans, number, repetition)}: {arm:<12}")
 
     def tick() -> None:
         nonlocal refreshed_s
@@ -69,14 +69,16 @@ def _bar(console: Console, plan: Plan) -> Iterator[Progress]:
         yield Progress(begin, tick)
 
 
-def _lines(console: Console, plan: Plan) -> Progress:
-    clock = Clock(plan)
+def _lines(console: Console, plans: Sequence[Plan]) -> Progress:
+    clock = Clock(plans)
 
-    def begin(arm: str, repetition: int) -> None:
+    def begin(number: int, arm: str, repetition: int) -> None:
         clock.begin()
         left_s = clock.total_s - clock.done_s
-        console.print(
-            f"repetition {repetition + 1}/{plan.repetitions}: {arm}: {left_s:.0f} s left", highlight=False
-        )
+        console.print(f"{_where(plans, number, repetition)}: {arm}: {left_s:.0f} s left", highlight=False)
 
     return Progress(begin, tick=lambda: None)
+
+
+def _where(plans: Sequence[Plan], number: int, repetition: int) -> str:
+    return f"situation {number + 1}/{len(plans)}, repetition {repetition + 1}/{plans[number].repetitions}"

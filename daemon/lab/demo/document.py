@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from .arms import CONTROL, NONE
-from .comparison import Comparison, verdict_on
+from .lines import Line
 from .results import Measured
 from .run import Plan
+from .situations import Situation
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def document(
-    plan: Plan,
-    measured: Measured,
-    comparisons: tuple[Comparison, ...],
+    situations: Sequence[Situation],
+    plans: Sequence[Plan],
+    measured: Sequence[Measured],
+    lines: Sequence[Line],
     host: dict[str, object],
     warnings: Sequence[str],
 ) -> dict[str, object]:
@@ -25,12 +26,20 @@ def document(
         "schema": SCHEMA,
         "host": host,
         "warnings": list(warnings),
-        "scenario": {
-            "cores": plan.scenario.cores,
-            "vcpus": plan.scenario.vcpus,
-            "consolidation_ratio": plan.scenario.consolidation_ratio,
-            "tenants": [{"kind": type(one).__name__, **asdict(one)} for one in plan.scenario.tenants],
-        },
+        "situations": [_situation(*one) for one in zip(situations, plans, measured, strict=True)],
+        "lines": [asdict(line) | {"answer": line.answer} for line in lines],
+    }
+
+
+def _situation(situation: Situation, plan: Plan, measured: Measured) -> dict[str, object]:
+    scenario = plan.scenario
+    return {
+        "name": situation.name,
+        "gist": situation.gist,
+        "cores": scenario.cores,
+        "vcpus": scenario.vcpus,
+        "consolidation_ratio": scenario.consolidation_ratio,
+        "tenants": [{"kind": type(one).__name__, **asdict(one)} for one in scenario.tenants],
         "layout": plan.layout,
         "timing": asdict(plan.timing),
         "seed": plan.seed,
@@ -38,8 +47,4 @@ def document(
         "settings": dict(plan.settings),
         "orders": plan.orders,
         "runs": [asdict(run) for run in measured.runs],
-        "comparisons": [asdict(one) for one in comparisons],
-        "verdicts": {
-            arm: verdict_on(arm, comparisons) for arm in measured.arms if arm not in (NONE, CONTROL)
-        },
     }

@@ -9,30 +9,64 @@ from pathlib import Path
 from rich.console import Console
 
 from ...errors import ExitStatus, Refusal
+from ...model import Capabilities
 from . import facts
-from .comparison import compare
+from .arms import CONTROL, NONE, settings_of
 from .display import shown
 from .document import document
 from .errors import Interrupted
+from .layout import Layout
+from .lines import lines_of
 from .needs import capabilities, find_tools, find_tree
 from .plot import draw
 from .report import print_report
 from .results import Measured
 from .run import Plan, Tools, measure_all
+from .scenario import Timing
 from .sentinel import watching
 from .signals import interruptible
+from .situations import Situation
 from .tree import Tree
 from .untouched import changes, look
 from .workspace import DIRECTORY, lock, prepared, unlock
 
+AS_PROBED = '\n[host]\nweights = "on"\n'
+"""What trying found is told once, at the start: each daemon would try again."""
+
+FIRST, OTHERS = 12, 7
+"""Repetitions: the first situation is the one that the sentence at the end is about. Twelve bear one that
+stalls, however long (robust.py)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to run, where the picture goes, and the daemon's records, if they are to be kept."""
+    """What to run, under what (of repetitions the fewest, if not as by default), where the picture goes, and
+    the daemon's records, if they are to be kept. Without a layout the host decides."""
 
-    plan: Plan
+    situations: tuple[Situation, ...]
+    arms: tuple[str, ...]
+    timing: Timing
+    repetitions: int | None
+    seed: int
+    layout: Layout | None
     plot: Path
     records: Path | None = None
+
+    def plans(self, layout: Layout) -> tuple[Plan, ...]:
+        """A plan for each situation."""
+        settings = {arm: settings_of(arm) + AS_PROBED for arm in self.arms if arm not in (NONE, CONTROL)}
+        return tuple(
+            Plan(
+                one.scenario,
+                layout,
+                self.timing,
+                self.arms,
+                self.repetitions or (OTHERS if number else FIRST),
+                self.seed + number,
+                settings,
+            )
+            for number, one in enumerate(self.situations)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,53 +79,73 @@ class Outcome:
 
 def do(wish: Wish, console: Console) -> Outcome:
     """Measure, clean up, show. Raises Refusal."""
-    plan, tools, tree, able = wish.plan, find_tools(), find_tree(), capabilities()
+    tools, tree, able = find_tools(), find_tree(), capabilities()
+    layout = wish.layout or (Layout.VM if able.nested_weight else Layout.FLAT)
+    plans = wish.plans(layout)
     # Autogroup only groups tasks of the top cgroup; all of ours sit below it (layout.py).
     about_host = [warning for warning in able.warnings if not warning.startswith("autogroup")]
-    warnings = (*facts.warnings(plan.scenario.cores), *about_host)
-    _introduce(console, plan, warnings)
+    warnings = (*facts.warnings(plans[0].scenario.cores), *about_host)
+    _introduce(console, wish, plans, able, warnings)
     host = {
         **facts.metadata(),
         "load_tool": facts.version_line([str(tools.load), "--version"]),
         "capabilities": asdict(able),
-        "memcached": facts.version_line([str(tools.memcached), "--version"]),
     }
     try:
         with interruptible():
             before = look()
-            measured = _measure(wish, tools, tree, console)
+            measured = _measure(wish, plans, tools, tree, console)
     except Interrupted:
         raise Refusal(ExitStatus.FAILED, "demo: interrupted: everything it had started is gone") from None
     changed = changes(before, look())
-    comparisons = compare(measured)
-    print_report(console, measured, comparisons)
-    draw(measured, comparisons, wish.plot)
+    names = [one.name for one in wish.situations]
+    lines = [line for name, one in zip(names, measured, strict=True) for line in lines_of(name, one)]
+    print_report(console, lines, measured, next_step(layout))
+    draw(names, measured, lines, wish.plot)
     if not changed:
         console.print("host exactly as before: verified", highlight=False)
-    return Outcome(document(plan, measured, comparisons, host, warnings) | {"changed": changed}, changed)
+    told = document(wish.situations, plans, measured, lines, host, warnings)
+    return Outcome(told | {"changed": changed}, changed)
 
 
-def _introduce(console: Console, plan: Plan, warnings: tuple[str, ...]) -> None:
-    scenario = plan.scenario
-    arms, seconds = len(plan.arms), plan.timing.seconds
+def next_step(layout: Layout) -> str:
+    """What somebody does who has seen a gain."""
+    if layout is Layout.FLAT:
+        return "name your workloads in /etc/dasec/dasec.toml and start dasec.service (docs/operations.md)."
+    return "name your VMs in /etc/dasec/dasec.toml and start dasec.service (docs/operations.md)."
+
+
+def _introduce(
+    console: Console, wish: Wish, plans: Sequence[Plan], able: Capabilities, warnings: Sequence[str]
+) -> None:
+    scenario = plans[0].scenario
+    total_s = sum(plan.total_s for plan in plans)
     console.print(
         f"{len(scenario.tenants)} workloads with {scenario.vcpus} vCPUs on {scenario.cores} cores"
-        f" (consolidation ratio {scenario.consolidation_ratio:g}), layout {plan.layout}:"
-        f" {arms} arms, {plan.repetitions} repetitions of {seconds:g} s: about {plan.total_s:.0f} s",
+        f" (consolidation ratio {scenario.consolidation_ratio:g}), layout {plans[0].layout}, in"
+        f" {len(plans)} situations: about {total_s:.0f} s",
         highlight=False,
     )
+    if wish.layout is None and not able.nested_weight:
+        console.print(
+            "layout flat, because this kernel starves groups when it re-weights one: with a group for each VM"
+            " the plain host is unsteady here, and nothing can be told (docs/decisions/0040-reweighting.md)",
+            highlight=False,
+        )
     for warning in warnings:
         console.print(f"warning: {warning}", highlight=False)
 
 
-def _measure(wish: Wish, tools: Tools, tree: Tree, console: Console) -> Measured:
+def _measure(
+    wish: Wish, plans: Sequence[Plan], tools: Tools, tree: Tree, console: Console
+) -> tuple[Measured, ...]:
     descriptor = lock()
     try:
         with (
             watching(tree, DIRECTORY, descriptor),
             prepared(tree) as directory,
-            shown(console, wish.plan) as progress,
+            shown(console, plans) as progress,
         ):
-            return measure_all(wish.plan, tools, tree, directory, progress, wish.records)
+            return measure_all(plans, tools, tree, directory, progress, wish.records)
     finally:
         unlock(descriptor)

@@ -59,7 +59,7 @@ def find_tree() -> Tree:
 
 def capabilities() -> Capabilities:
     """What the policies can do here, or a Refusal if that is nothing."""
-    found = probe(duel=False)
+    found = probe()
     if not (found.weight or found.rescheduling_latency or found.affinity):
         notes = (found.weight_note, found.rescheduling_latency_note, found.affinity_note)
         raise unable(f"no knob works here ({'; '.join(notes)}): {WITHOUT_ROOT}")

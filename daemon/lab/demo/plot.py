@@ -1,4 +1,4 @@
-"""The result as a picture: how long requests took, and the ratios with their noise."""
+"""The result as a picture: each situation's latencies beside each other, and the ratios with their noise."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..load_tool import merged, percentile_curve
 from .arms import CONTROL, NONE
-from .comparison import JUDGED, Comparison, verdict_on
+from .lines import JUDGED, Line
 from .results import ALL, Measured
+from .statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,89 +29,67 @@ RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5,
 NS_PER_MS = 1e6
 
 
-def draw(measured: Measured, comparisons: tuple[Comparison, ...], path: Path) -> None:
+def draw(situations: Sequence[str], measured: Sequence[Measured], lines: Sequence[Line], path: Path) -> None:
     """Write the PNG."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure = pyplot.figure(figsize=(11, 8.5), dpi=110, layout="constrained")
-    above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
+    figure = pyplot.figure(figsize=(11, 7.5), dpi=110, layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(3, 2))[:, 0]
     above.suptitle("Latency from the scheduled arrival, all repetitions together", fontsize=11)
-    for axes, kind in zip(
-        above.subplots(1, len(measured.kinds), squeeze=False)[0], measured.kinds, strict=True
+    for axes, name, one in zip(
+        above.subplots(1, len(measured), squeeze=False)[0], situations, measured, strict=True
     ):
-        _draw_percentiles(axes, measured, kind)
-    below.suptitle("Ratio to the plain host, all workloads; below 1 is better", fontsize=11)
-    for axes, metric in zip(below.subplots(1, len(JUDGED), sharey=True), JUDGED, strict=True):
-        _draw_ratios(axes, measured, comparisons, metric)
+        _draw_percentiles(axes, name, one)
+    below.suptitle("Over the plain host's, with 95 % intervals; left of 1 is better", fontsize=11)
+    for number, axes in enumerate(below.subplots(1, len(JUDGED), sharey=True)):
+        _draw_ratios(axes, lines, number)
     figure.savefig(path, format="png")
     pyplot.close(figure)
 
 
-def _draw_percentiles(axes: Axes, measured: Measured, kind: str) -> None:
+def _draw_percentiles(axes: Axes, name: str, measured: Measured) -> None:
     for index, arm in enumerate(measured.arms):
         curve = [
             value / NS_PER_MS
-            for value in percentile_curve(merged(measured.histograms(arm, kind)).hdr, PERCENTILES)
+            for value in percentile_curve(merged(measured.histograms(arm, ALL)).hdr, PERCENTILES)
         ]
         nines = [step / 20 for step in range(len(curve))]
         axes.plot(
-            nines,
-            curve,
-            color=_colour(index),
-            linestyle=DASHES[index % len(DASHES)],
-            label=label_of(arm),
-            linewidth=1.6,
+            nines, curve, color=_colour(index), linestyle=_dash(index), label=label_of(arm), linewidth=1.6
         )
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xticks(list(NINES), list(NINES.values()))
     axes.set_xlabel("percentile of requests (%)")
     axes.set_ylabel("latency (ms)")
-    axes.set_title(f"{kind} ({len(measured.tenants_of(kind))})", fontsize=10)
+    axes.set_title(name, fontsize=10)
     axes.grid(visible=True, which="both", color="0.9")
     axes.legend(fontsize=8)
 
 
-def _draw_ratios(axes: Axes, measured: Measured, comparisons: tuple[Comparison, ...], metric: str) -> None:
-    shown = [one for one in comparisons if one.workload == ALL and one.metric == metric]
-    spread = shown[0].control_spread
-    axes.axhspan(1 / spread, spread, color="0.93", label="worst A/A repetition")
-    axes.axhline(1, color="0.5", linewidth=0.8)
-    for position, one in enumerate(shown):
-        colour = _colour(measured.arms.index(one.arm))
-        axes.plot(_spaced(position, len(one.ratios)), one.ratios, "o", color=colour, alpha=0.5, markersize=4)
-        low, high = one.estimate.ratio - one.estimate.low, one.estimate.high - one.estimate.ratio
-        axes.errorbar(
-            position + 0.25,
-            one.estimate.ratio,
-            yerr=[[low], [high]],
-            fmt="D",
-            color=colour,
-            capsize=5,
-            markersize=6,
-        )
-    axes.set_yscale("log")
-    axes.set_yticks([ratio for ratio in RATIOS if axes.get_ylim()[0] <= ratio <= axes.get_ylim()[1]])
-    axes.yaxis.set_major_formatter("{x:g}")
+def _draw_ratios(axes: Axes, lines: Sequence[Line], number: int) -> None:
+    axes.axvline(1, color="0.5", linewidth=0.8)
+    for position, line in enumerate(reversed(lines)):
+        _draw_one(axes, line.noise[number], position - 0.15, COLOURS[1])
+        _draw_one(axes, line.effect[number], position + 0.15, COLOURS[2])
+        dots = line.repetitions[number]
+        axes.plot(dots, [position + 0.3] * len(dots), "o", color=COLOURS[2], alpha=0.4, markersize=3)
+    axes.set_xscale("log")
+    axes.set_xticks([ratio for ratio in RATIOS if axes.get_xlim()[0] <= ratio <= axes.get_xlim()[1]])
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
-    axes.set_xticks(range(len(shown)), [_tick(one.arm, comparisons) for one in shown])
-    axes.set_xlim(-0.5, len(shown) - 0.25)
-    axes.set_ylabel(f"{metric} latency, policy / plain host")
-    axes.set_title(f"{metric}: dot = repetition, diamond = geometric mean with 95 % CI", fontsize=10)
-    axes.grid(visible=True, axis="y", color="0.9")
-    axes.legend(fontsize=8)
+    axes.set_yticks(range(len(lines)), [f"{line.situation}\n{line.policy}" for line in reversed(lines)])
+    axes.set_ylim(-0.5, len(lines) - 0.4)
+    axes.set_title(f"{JUDGED[number]}: policy (blue), plain host again (grey)", fontsize=10)
+    axes.grid(visible=True, axis="x", color="0.9")
 
 
-def _spaced(position: int, count: int) -> Sequence[float]:
-    """Dots side by side rather than one above the other."""
-    return [position - 0.2 + 0.3 * index / max(1, count - 1) for index in range(count)]
-
-
-def _tick(arm: str, comparisons: tuple[Comparison, ...]) -> str:
-    return label_of(arm) if arm == CONTROL else f"{arm}\n{verdict_on(arm, comparisons)}"
+def _draw_one(axes: Axes, found: Estimate, height: float, colour: str) -> None:
+    low, high = found.ratio - found.low, min(found.high, 10 * found.ratio) - found.ratio
+    axes.errorbar(found.ratio, height, xerr=[[low], [high]], fmt="D", color=colour, capsize=4, markersize=5)
 
 
 def label_of(arm: str) -> str:
@@ -119,4 +98,10 @@ def label_of(arm: str) -> str:
 
 
 def _colour(index: int) -> str:
+    """An arm's."""
     return COLOURS[index % len(COLOURS)]
+
+
+def _dash(index: int) -> str | tuple[int, tuple[int, ...]]:
+    """An arm's."""
+    return DASHES[index % len(DASHES)]

@@ -1,11 +1,4 @@
-"""The consolidated workloads as data, and what each is told to do in one repetition.
-
-Sized by cores, so that any machine is loaded alike: for every two cores one memcached with two
-worker threads and, for every core, one fan-out service whose request needs three threads (a serial
-stage, two helpers) beside a background thread that no request waits for. That makes five
-vCPUs a core. The stage lengths are those of docs/measurements.md; rates and bursts were set for a
-load of 0.7 to 0.8, the load generator included, before any policy was measured.
-"""
+"""Consolidated workloads as data, and what each is told to do in one repetition."""
 
 from __future__ import annotations
 
@@ -109,15 +102,6 @@ class Scenario:
     def consolidation_ratio(self) -> float:
         """vCPUs of all workloads per core."""
         return self.vcpus / self.cores
-
-
-def scenario_for(cores: int) -> Scenario:
-    """The workloads for a machine with this many cores; an odd core gets a memcached half as busy."""
-    memcacheds = [Memcached(f"memcached-{index}") for index in range(cores // 2)]
-    if cores % 2:
-        memcacheds.append(Memcached(f"memcached-{cores // 2}", threads=1, rate_per_s=2_500))
-    services = [FanOut(f"service-{index}") for index in range(cores)]
-    return Scenario(cores, (*memcacheds, *services))
 
 
 WARMUP_S = 2.0

@@ -21,10 +21,10 @@ from dasec.lab.demo.layout import (
     vcpu_group,
     vcpu_threads,
 )
-from dasec.lab.demo.scenario import FanOut, Memcached, scenario_for
+from dasec.lab.demo.scenario import FanOut, Memcached, Scenario
 from dasec.lab.demo.tree import TOP_NAME, Tree
 
-SCENARIO = scenario_for(2)
+SCENARIO = Scenario(2, (Memcached("memcached-0"), FanOut("service-0"), FanOut("service-1")))
 
 
 def names(layout: Layout) -> list[str]:

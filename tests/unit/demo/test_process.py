@@ -21,8 +21,9 @@ from dasec.lab.demo.display import Clock, shown
 from dasec.lab.demo.errors import Interrupted
 from dasec.lab.demo.layout import Layout
 from dasec.lab.demo.run import Plan
-from dasec.lab.demo.scenario import Timing, scenario_for
+from dasec.lab.demo.scenario import Timing
 from dasec.lab.demo.signals import interruptible
+from dasec.lab.demo.situations import situations_for
 from dasec.lab.demo.tree import TOP_NAME, Tree
 from dasec.lab.demo.untouched import Look, changes
 from dasec.linux.knob import NativeValue
@@ -197,35 +198,39 @@ def test_a_signal_interrupts_once_and_cleaning_is_left_alone(number: signal.Sign
     assert signal.getsignal(number) is before
 
 
-PLAN = Plan(scenario_for(2), Layout.VM, Timing(1.0), arms_for(["dasec"]), repetitions=2, seed=1)
-RUN_S = PLAN.total_s / 6
+PLANS = [
+    Plan(one.scenario, Layout.VM, Timing(1.0), arms_for(["dasec"]), repetitions, seed=1)
+    for one, repetitions in zip(situations_for(2)[:2], (2, 1), strict=True)
+]
+RUNS = 9
+RUN_S = sum(plan.total_s for plan in PLANS) / RUNS
 
 
 def test_without_a_terminal_every_run_is_a_plain_line_with_the_time_left() -> None:
     output = io.StringIO()
-    with shown(Console(file=output, width=100), PLAN) as progress:
-        progress.begin("none", 0)
+    with shown(Console(file=output, width=100), PLANS) as progress:
+        progress.begin(0, "none", 0)
         progress.tick()
-        progress.begin("dasec", 1)
+        progress.begin(1, "dasec", 0)
     assert output.getvalue().splitlines() == [
-        f"repetition 1/2: none: {6 * RUN_S:.0f} s left",
-        f"repetition 2/2: dasec: {5 * RUN_S:.0f} s left",
+        f"situation 1/2, repetition 1/2: none: {RUNS * RUN_S:.0f} s left",
+        f"situation 2/2, repetition 1/1: dasec: {(RUNS - 1) * RUN_S:.0f} s left",
     ]
 
 
 def test_on_a_terminal_there_is_a_bar_with_the_time_left() -> None:
     output = io.StringIO()
-    with shown(Console(file=output, width=100, force_terminal=True), PLAN) as progress:
-        progress.begin("dasec", 1)
+    with shown(Console(file=output, width=100, force_terminal=True), PLANS) as progress:
+        progress.begin(0, "dasec", 1)
         progress.tick()
-    assert "repetition 2/2: dasec" in output.getvalue()
+    assert "situation 1/2, repetition 2/2: dasec" in output.getvalue()
     assert "time left" in output.getvalue()
 
 
 def test_a_run_that_takes_long_does_not_let_the_clock_run_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
-    clock = Clock(PLAN)
+    clock = Clock(PLANS)
     assert clock.done_s == 0
     clock.begin()
     now_s += 100 * RUN_S

@@ -1,4 +1,4 @@
-"""The tables and the picture, from planted results."""
+"""The lines, the table, the sentence and the picture, from planted results."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ import pytest
 from rich.console import Console
 
 from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.comparison import LATENCIES, compare, verdict_on
 from dasec.lab.demo.document import document
 from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.lines import Answer, Line, lines_of
 from dasec.lab.demo.plot import draw
-from dasec.lab.demo.report import notes, print_report
-from dasec.lab.demo.results import ALL, Measured
+from dasec.lab.demo.report import notes, print_report, sentence
+from dasec.lab.demo.results import Measured, RunResult
 from dasec.lab.demo.run import Plan
-from dasec.lab.demo.scenario import Timing, scenario_for
-from dasec.lab.demo.statistics import Verdict
+from dasec.lab.demo.scenario import Timing
+from dasec.lab.demo.situations import situations_for
 from dasec.lab.load_tool import merged
 
-from .build import TENANTS, measured
+from .build import measured
 
 GOLDEN = Path(__file__).with_name("report.txt")
-WIDTH = 100
+WIDTH = 110
+NEXT = "name your VMs."
+REPETITIONS = 8
 
 
 @pytest.fixture(scope="module")
@@ -34,47 +36,88 @@ def planted() -> Measured:
     return measured(
         {
             NONE: lambda repetition: 1.0,
-            CONTROL: lambda repetition: 1.0 + 0.01 * (repetition - 2),
+            CONTROL: lambda repetition: 1.0 + 0.01 * (repetition - 3.5),
             "better": lambda repetition: 0.5 + 0.01 * repetition,
             "worse": lambda repetition: 1.5 - 0.01 * repetition,
-            "equal": lambda repetition: 1.0 + 0.005 * (repetition - 2),
-        }
+            "equal": lambda repetition: 1.0 + 0.005 * (repetition - 3.5),
+        },
+        REPETITIONS,
     )
 
 
-def report(results: Measured) -> str:
+def lines(*results: Measured) -> list[Line]:
+    return [line for one in results for line in lines_of("busy", one)]
+
+
+def answers(results: Measured) -> dict[str, Answer]:
+    return {line.policy: line.answer for line in lines(results)}
+
+
+def report(*results: Measured) -> str:
     output = io.StringIO()
-    print_report(Console(file=output, width=WIDTH, color_system=None), results, compare(results))
+    print_report(Console(file=output, width=WIDTH, color_system=None), lines(*results), results, NEXT)
     return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
 
 
-def test_planted_effects_get_their_verdicts(planted: Measured) -> None:
-    comparisons = compare(planted)
-    assert verdict_on("better", comparisons) is Verdict.GAIN
-    assert verdict_on("worse", comparisons) is Verdict.HARM
-    assert verdict_on("equal", comparisons) is Verdict.NO_EFFECT
-    for workload in (ALL, *planted.kinds, *TENANTS):
-        assert verdict_on("better", comparisons, workload) is Verdict.GAIN
+def test_planted_effects_get_their_answers(planted: Measured) -> None:
+    assert answers(planted) == {"better": Answer.GAIN, "worse": Answer.HARM, "equal": Answer.NOTHING}
 
 
 def test_planted_ratios_are_estimated(planted: Measured) -> None:
-    found = {(one.arm, one.metric): one.estimate for one in compare(planted) if one.workload == ALL}
-    assert found["better", "mean"].ratio == pytest.approx(0.52, rel=0.01)
-    assert found["worse", "p99"].ratio == pytest.approx(1.48, rel=0.01)
+    found = {line.policy: line.effect for line in lines(planted)}
+    assert found["better"][0].ratio == pytest.approx(0.53, rel=0.02)
+    assert found["worse"][1].ratio == pytest.approx(1.47, rel=0.02)
 
 
-def test_the_control_itself_and_the_throughput_get_no_verdict(planted: Measured) -> None:
-    for one in compare(planted):
-        assert (one.verdict is None) == (one.arm == CONTROL or one.metric not in LATENCIES)
+@pytest.mark.parametrize(("less", "answer"), [("equal", Answer.GAIN), ("better", Answer.HARM)])
+def test_a_gain_that_background_work_paid_for_is_harm(planted: Measured, less: str, answer: Answer) -> None:
+    def working(run: RunResult) -> RunResult:
+        done_s = 0.5 if run.arm == less else 1.0
+        return replace(run, tenants=tuple(replace(one, background_cpu_s=done_s) for one in run.tenants))
+
+    assert answers(replace(planted, runs=tuple(map(working, planted.runs))))["better"] is answer
+
+
+def test_one_workload_that_stalls_changes_nothing(planted: Measured) -> None:
+    def stalled(run: RunResult) -> RunResult:
+        first, *others = run.tenants
+        slow = replace(first.latencies, mean_ns=(10 if run.arm == "better" else 1) * first.latencies.mean_ns)
+        return replace(run, tenants=(replace(first, latencies=slow), *others))
+
+    assert answers(replace(planted, runs=tuple(map(stalled, planted.runs))))["better"] is Answer.GAIN
+
+
+def test_a_host_that_differs_from_itself_cannot_tell() -> None:
+    shaky = measured(
+        {NONE: lambda _: 1.0, CONTROL: lambda repetition: 3.0 ** (-1) ** repetition, "better": lambda _: 0.5},
+        REPETITIONS,
+    )
+    (line,) = lines(shaky)
+    assert line.answer is Answer.UNTOLD
+    assert "cannot tell: plain runs differ from each other by" in sentence([line], NEXT)
+
+
+def test_too_few_repetitions_are_said_to_be_too_few() -> None:
+    few = measured({NONE: lambda _: 1.0, CONTROL: lambda _: 1.0, "better": lambda _: 0.5}, repetitions=2)
+    (line,) = lines(few)
+    assert line.answer is Answer.UNTOLD
+    assert "too few --repetitions" in sentence([line], NEXT)
+
+
+def test_the_sentence_says_what_to_do_next(planted: Measured) -> None:
+    found = {line.policy: line for line in lines(planted)}
+    assert sentence([found["better"]], NEXT).endswith(f"take 0.53 of the time (p99 0.53): {NEXT}")
+    assert sentence([found["equal"]], NEXT).startswith("No effect was seen on this host")
+    assert sentence([found["better"], found["worse"]], NEXT).startswith('Harm in "busy" with worse')
 
 
 def test_the_report_is_the_golden_one(planted: Measured) -> None:
     assert report(planted) == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_every_arm_figure_and_doubt_is_in_the_report(planted: Measured) -> None:
+def test_every_figure_and_doubt_is_in_the_report(planted: Measured) -> None:
     text = report(planted)
-    for word in (*planted.arms, *planted.kinds, *LATENCIES, "gain", "harm", "no effect", "CPU", "A/A"):
+    for word in ("better", "worse", "equal", "mean", "p99", "gain", "harm", "no effect", "A/A"):
         assert word in text
     assert all(len(line) <= WIDTH for line in text.splitlines())
 
@@ -88,23 +131,18 @@ def test_requests_that_were_not_served_are_confessed(planted: Measured) -> None:
         other_cores=0.5,
     )
     results = replace(planted, runs=(lossy, *planted.runs[1:]))
-    text = " ".join(notes(results, compare(results)))
+    text = " ".join(notes(lines(results), [results]))
     assert "none: 7 requests had no answer" in text
     assert "none: 3 requests failed" in text
     assert "up to 20.0% of the CPU time" in text
-    assert "0.04 cores on average and 0.50 in the worst run" in text
-    assert "requests" not in " ".join(notes(planted, compare(planted)))
-
-
-def test_too_few_repetitions_are_said_to_be_too_few() -> None:
-    results = measured({NONE: lambda _: 1.0, CONTROL: lambda _: 1.0, "better": lambda _: 0.5}, repetitions=2)
-    assert verdict_on("better", compare(results)) is Verdict.UNDECIDED
+    assert "0.50 in the worst run" in text
+    assert "requests" not in " ".join(notes(lines(planted), [planted]))
 
 
 def test_the_plot_is_a_picture_with_something_on_it(planted: Measured, tmp_path: Path) -> None:
     from matplotlib import image
 
-    draw(planted, compare(planted), tmp_path / "plot.png")
+    draw(["busy", "half busy"], [planted, planted], lines(planted, planted), tmp_path / "plot.png")
     pixels = image.imread(tmp_path / "plot.png")
     assert pixels.shape[0] > 600
     assert pixels.shape[1] > 900
@@ -113,10 +151,17 @@ def test_the_plot_is_a_picture_with_something_on_it(planted: Measured, tmp_path:
 
 
 def test_the_json_holds_everything_and_its_histograms_decode(planted: Measured) -> None:
-    plan = Plan(scenario_for(2), Layout.VM, Timing(5.0), planted.arms, 5, 1)
-    content = json.loads(json.dumps(document(plan, planted, compare(planted), {"kernel": "x"}, ["noisy"])))
-    assert len(content["runs"]) == len(planted.arms) * planted.repetitions
-    assert merged([run["tenants"][0]["latencies"]["hdr"] for run in content["runs"]]).count == 25 * 200
-    assert content["verdicts"] == {"better": "gain", "worse": "harm", "equal": "no effect"}
-    assert content["scenario"]["consolidation_ratio"] == 5.0
-    assert len(content["orders"]) == 5
+    situations = situations_for(2)[:1]
+    plans = [Plan(situations[0].scenario, Layout.VM, Timing(5.0), planted.arms, REPETITIONS, 1)]
+    told = document(situations, plans, [planted], lines(planted), {"kernel": "x"}, ["noisy"])
+    content = json.loads(json.dumps(told))
+    (one,) = content["situations"]
+    assert len(one["runs"]) == len(planted.arms) * planted.repetitions
+    assert merged([run["tenants"][0]["latencies"]["hdr"] for run in one["runs"]]).count == 40 * 200
+    assert {line["policy"]: line["answer"] for line in content["lines"]} == {
+        "better": "gain",
+        "worse": "harm",
+        "equal": "no effect",
+    }
+    assert one["consolidation_ratio"] == 7.5
+    assert len(one["orders"]) == REPETITIONS

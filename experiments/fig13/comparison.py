@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .arms import CONTROL, NONE
-from .results import ALL, Measured
-from .statistics import (
+from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.results import ALL, Measured
+from dasec.lab.demo.statistics import (
     Estimate,
     Verdict,
     control_spread,

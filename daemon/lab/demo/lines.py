@@ -1,0 +1,129 @@
+"""What each situation showed: one line for each policy, with the plain host beside itself (A/A). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, median
+
+from .arms import CONTROL, NONE
+from .results import Measured
+from .robust import FEWEST, robust, typical
+from .statistics import Estimate, paired_ratios
+
+JUDGED = ("mean", "p99")
+"""The two figures of the paper's claim (§5)."""
+
+NOISE = 1.5
+"""An A/A interval that reaches further than this factor hides a gain by a third, which is worth having."""
+
+LITTLE_WORK = 0.9
+"""Of the plain host's background work: with less the latency was bought."""
+
+
+class Answer(StrEnum):
+    """What a line says."""
+
+    GAIN = "gain"
+    NOTHING = "no effect"
+    HARM = "harm"
+    UNTOLD = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One policy in one situation: ratios to the plain host of mean and p99, with the plain host's second
+    runs beside them (A/A); how long requests took, in ms; the background work done, of the plain host's."""
+
+    situation: str
+    policy: str
+    effect: tuple[Estimate, ...]
+    noise: tuple[Estimate, ...]
+    repetitions: tuple[tuple[float, ...], ...]
+    plain_ms: tuple[float, ...]
+    policy_ms: tuple[float, ...]
+    background: float
+    busy: float
+    daemon_percent: float
+
+    @property
+    def answer(self) -> Answer:
+        """An effect is what its interval and the plain host's own spread both leave over. A gain in mean or
+        p99 counts if the other is not above 1; harm in one is harm."""
+        if self.is_short or any(map(is_wide, self.noise)):
+            return Answer.UNTOLD
+        both = list(zip(self.effect, self.noise, strict=True))
+        if any(one.low > 1 and one.ratio > noise.high for one, noise in both):
+            return Answer.HARM
+        better = any(one.high < 1 and one.ratio < noise.low for one, noise in both)
+        if better and all(one.ratio < 1 for one in self.effect):
+            return Answer.GAIN if self.background >= LITTLE_WORK else Answer.HARM
+        return Answer.NOTHING
+
+    @property
+    def is_short(self) -> bool:
+        """Were there too few repetitions?"""
+        return len(self.repetitions[0]) < FEWEST
+
+
+def is_wide(noise: Estimate) -> bool:
+    """Was the plain host too unlike itself to tell anything?"""
+    return noise.high > NOISE or noise.low < 1 / NOISE
+
+
+def lines_of(situation: str, measured: Measured) -> tuple[Line, ...]:
+    """A line for each policy."""
+    noise = [_ratios(measured, CONTROL, (NONE,), metric) for metric in JUDGED]
+    return tuple(
+        _line(situation, measured, arm, [robust(each) for each in noise])
+        for arm in measured.arms
+        if arm not in (NONE, CONTROL)
+    )
+
+
+def _line(situation: str, measured: Measured, arm: str, noise: Sequence[Estimate]) -> Line:
+    ratios = tuple(_ratios(measured, arm, (NONE, CONTROL), metric) for metric in JUDGED)
+    return Line(
+        situation,
+        arm,
+        tuple(map(robust, ratios)),
+        tuple(noise),
+        ratios,
+        tuple(_milliseconds(measured, NONE, metric) for metric in JUDGED),
+        tuple(_milliseconds(measured, arm, metric) for metric in JUDGED),
+        _background(measured, arm),
+        fmean(run.busy for run in measured.of(NONE)),
+        100 * fmean(run.daemon_cpu_s / run.seconds for run in measured.of(arm)),
+    )
+
+
+def _ratios(measured: Measured, arm: str, plain: Sequence[str], metric: str) -> tuple[float, ...]:
+    """The median workload's, repetition by repetition; to the geometric mean of the plain runs."""
+    by_workload = []
+    for tenant in measured.tenants:
+        own = measured.values(arm, tenant, metric)
+        bases = [paired_ratios(own, measured.values(one, tenant, metric)) for one in plain]
+        by_workload.append([_geometric(each) for each in zip(*bases, strict=True)])
+    return typical(by_workload)
+
+
+def _geometric(ratios: Sequence[float]) -> float:
+    product = 1.0
+    for ratio in ratios:
+        product *= ratio
+    return float(product ** (1 / len(ratios)))
+
+
+def _milliseconds(measured: Measured, arm: str, metric: str) -> float:
+    """The typical workload's in the typical run."""
+    return median(median(measured.values(arm, tenant, metric)) for tenant in measured.tenants) / 1e6
+
+
+def _background(measured: Measured, arm: str) -> float:
+    """The work of threads that no request waits for, of the plain host's."""
+    done = {
+        each: sum(one.background_cpu_s for run in measured.of(each) for one in run.tenants)
+        for each in (arm, NONE)
+    }
+    return done[arm] / done[NONE] if done[NONE] > 0 else 1.0

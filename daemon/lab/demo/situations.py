@@ -1,0 +1,81 @@
+"""Three situations of one host: one in which there is something to gain, one in which there is little, one in
+which there is nothing. Pure.
+
+Sized by cores, so that any machine is loaded alike: for every two cores five workloads of three vCPUs, as
+many as five small VMs. In the first two each has a server thread, which works 1.1 ms for a request that comes
+from outside, and two threads whose bursts of 10 ms nobody waits for, three fifths of its work (the load
+`external` of experiments/loads). In the third each has a main thread and two helpers, and requests wait for
+all of them. The parts and the lengths are those of docs/measurements.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .scenario import FanOut, Scenario, Service
+
+WORKLOADS_PER_CORE = 2.5
+REQUEST_US, BURST_US = 1_100, 10_000
+BACKGROUND_PART = 0.59
+BACKGROUND_THREADS = 2
+BUSY, HALF_BUSY = 0.88, 0.45
+"""Of all cores, as asked. Above 0.9 a queue of seconds' ago decides what is measured now."""
+
+FAN_OUT_US = 500 + 2 * 600
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One line of the demo: its name, what runs and what can be expected of it, in words, and all of it."""
+
+    name: str
+    gist: str
+    scenario: Scenario
+
+
+def situations_for(cores: int) -> tuple[Situation, ...]:
+    """The lines for a machine with this many cores."""
+    return (
+        Situation(
+            "busy, with background",
+            "servers fed from outside, beside bursts that nobody waits for",
+            _served(cores, BUSY),
+        ),
+        Situation("half busy", "the same, half as much of everything", _served(cores, HALF_BUSY)),
+        Situation(
+            "all threads serve",
+            "requests that wait for every thread: whom to put last?",
+            _serving(cores, BUSY),
+        ),
+    )
+
+
+def _count(cores: int) -> int:
+    return max(2, round(cores * WORKLOADS_PER_CORE))
+
+
+def _served(cores: int, utilisation: float) -> Scenario:
+    work = utilisation * cores / _count(cores)
+    options = {
+        "variant": "fanout",
+        "helpers": "0",
+        "serial-us": str(REQUEST_US),
+        "background": str(BACKGROUND_THREADS),
+        "background-burst-us": str(BURST_US),
+        "background-rate": f"{work * BACKGROUND_PART * 1e6 / BURST_US / BACKGROUND_THREADS:g}",
+    }
+    rate_per_s = round(work * (1 - BACKGROUND_PART) * 1e6 / REQUEST_US, 2)
+    told = tuple(options.items())
+    services = (
+        Service(f"server-{number}", 1 + BACKGROUND_THREADS, rate_per_s, told, ("main",), fed=True)
+        for number in range(_count(cores))
+    )
+    return Scenario(cores, tuple(services))
+
+
+def _serving(cores: int, utilisation: float) -> Scenario:
+    rate_per_s = round(utilisation * cores / _count(cores) * 1e6 / FAN_OUT_US, 2)
+    services = (
+        FanOut(f"service-{number}", rate_per_s=rate_per_s, background=0) for number in range(_count(cores))
+    )
+    return Scenario(cores, tuple(services))
