@@ -20,6 +20,7 @@ from ..threads.ahead import WriteAhead
 from ..threads.host import ThreadsHost
 from ..threads.interface import Adopts
 from ..threads.looks import Looks
+from ..threads.notices import Notices
 from ..threads.thread import ManagedThread, OnForeignWrite
 from .adopt import PatchedAdoption
 from .files import ProcessFiles
@@ -65,7 +66,7 @@ class PatchedKernel:
         self._unset_granularity_ns = unset_granularity_ns
         self._files = ProcessFiles(proc)
         self._proc = proc
-        self._said: list[str] = []
+        self._notices = Notices()
         self._weights: Counter[bool] = Counter()
 
     def adoption(self, stock: Adoption) -> Adopts:
@@ -84,9 +85,7 @@ class PatchedKernel:
 
     def notices(self) -> tuple[str, ...]:
         """Where weights go, whenever that changes."""
-        said = tuple(self._said)
-        self._said.clear()
-        return said
+        return self._notices.take()
 
     def close(self) -> None:
         """Let all descriptors go."""
@@ -95,8 +94,9 @@ class PatchedKernel:
     def _say_where_weights_go(self, threads: Sequence[ManagedThread]) -> None:
         weights = Counter(thread.weight is not None for thread in threads)
         if weights != self._weights and threads:
-            self._said.append(
+            self._notices.say(
+                "weights of vCPUs",
                 f"weights: {weights[False]} vCPUs by their own weight, {weights[True]} by that of their"
-                " cgroup (alone there, a weight of their own would do nothing)"
+                " cgroup (alone there, a weight of their own would do nothing)",
             )
         self._weights = weights
