@@ -85,7 +85,7 @@ def daemon_runs() -> bool:
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A demo in the middle of a policy's run."""
-    arguments = ["--policies", "dasec", "--seconds", "6", "--repetitions", "2"]
+    arguments = ["--policies", "dasec", "--seconds", "6", "--repetitions", "2", "--layout", "vm"]
     process = dasec("demo", *arguments, folder=tmp_path)
     try:
         assert eventually(lambda: daemon_runs() or process.poll() is not None, 3 * START_PATIENCE_S)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments.apps.places import unready_place
+from tests.vm.errands import GuestImage
 
 from ..conftest import refuse
 from .test_experiments import check_nothing_is_left
@@ -37,6 +38,8 @@ RUN = Path("raw/cache-r1-vm-guest")
 
 
 @pytest.mark.host
+@pytest.mark.vm
+@pytest.mark.ahead.with_args(GuestImage("small"))
 def test_memcached_in_a_guest_is_measured_and_its_vcpus_are_found(repository: Path, tmp_path: Path) -> None:
     if reason := unready_place("guest"):
         refuse(reason)
