@@ -34,7 +34,7 @@ from .arena import Arena
 
 pytestmark = [pytest.mark.host, pytest.mark.alone, pytest.mark.timeout(0)]
 
-ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "200"))
+ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "200" if os.environ.get("DASEC_CI") else "40"))
 LONG = int(os.environ.get("DASEC_CHAOS_ROUNDS", "1000"))
 SEED = int(os.environ.get("DASEC_CHAOS_SEED", "1"))
 ONLY = os.environ.get("DASEC_CHAOS_WAYS", "")
