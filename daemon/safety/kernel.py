@@ -75,9 +75,6 @@ _GENERATIONS = 16
 """How deep a family of processes is followed."""
 
 
-_BY_PLACE = (NativeKnob.CGROUP, NativeKnob.AFFINITY)
-"""What depends on the group of a thread, which on v1 reads as the top one once it has ended."""
-
 _AT_REST = frozenset("STtZX")
 """States of proc(5)."""
 
@@ -93,7 +90,7 @@ class LinuxKernel:
     def read(self, ref: KnobRef) -> NativeValue:
         """See Kernel."""
         value = knob.read(ref)
-        if ref.kind in _BY_PLACE and procfs.read_stat(*ref.vcpu[:2]).has_ended:
+        if ref.kind is NativeKnob.CGROUP and procfs.read_stat(*ref.vcpu[:2]).has_ended:
             raise ThreadGone(f"thread {ref.vcpu.tid} ended")
         return value
 
@@ -110,8 +107,12 @@ class LinuxKernel:
         knob.write_known(ref, value)
 
     def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:
-        """See Kernel."""
-        return knob.in_force(ref, value)
+        """See Kernel. Of a thread that has ended the cpuset reads as the top one on v1: its mask is what it
+        is. It must not count as gone: that it is there proves whose number its process has (newcomers.py)."""
+        in_force = knob.in_force(ref, value)
+        if ref.kind is NativeKnob.AFFINITY and procfs.read_stat(*ref.vcpu[:2]).has_ended:
+            return knob.read_known(ref)
+        return in_force
 
     def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
         """See Kernel."""
