@@ -42,7 +42,7 @@ def _table(lines: Sequence[Line]) -> Table:
     )
     table.add_column("situation\npolicy")
     for head in ("busy", "plain host\nmean, p99 ms", "policy\nmean, p99 ms", "mean\nA/A", "p99\nA/A"):
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", no_wrap=True)
     table.add_column("background\ndone", justify="right")
     table.add_column("", min_width=len(Answer.UNTOLD))
     for line in lines:
