@@ -11,8 +11,8 @@ what is above a third of it is taken for harm if two seconds do not say otherwis
 
 BACKOFF_S = 60
 """How long a policy that did harm is not tried again. A trial takes two seconds at most to find large harm,
-half of them with the policy; at four times the latency, the worst that was measured (README.md), that is 5 %
-of the time until the next one. Doubled after each failure."""
+half of them with the policy; at four times the latency, the worst that was measured (docs/guard.md), that is
+5 % of the time until the next one. Doubled after each failure."""
 
 RECHECK_S = 60
 """How long a policy that did no harm is left alone: a trial takes 11 periods away from it at most, 1.5 % of

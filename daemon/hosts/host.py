@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
-from ..model import Capabilities, Change, Restored, Result, Shortfall, Snapshot
+from ..model import Capabilities, Change, Core, Level, Restored, Result, Shortfall, Snapshot
 from ..roster import RosterEntry
 
 ROOM = 16_384
@@ -15,6 +17,30 @@ would be read from /proc. The journal has room for four knobs of each."""
 MOST_THREADS = 4096
 """Threads of one workload, by default: when all work, a look at so many takes 50 ms (docs/overhead.md). There
 are as many slots for wake-ups."""
+
+
+class OnForeignWrite(StrEnum):
+    """What to do when somebody else writes a knob that we hold."""
+
+    YIELD = "yield"
+    REAPPLY = "reapply"
+    ALERT = "alert"
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants."""
+
+    cpus: frozenset[Core] | None = None
+    own_groups: bool = False
+    on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD
+    dry_run: bool = False
+    bpf: bool = True
+    edges: Level = Level.NONE
+    most: int = MOST_THREADS
+
+
+BY_DEFAULT = HostSettings()
 
 
 class Host(Protocol):

@@ -7,37 +7,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..bpf.edges import WakeEdges
 from ..bpf.wake_edges import open_edges
-from ..model import Capabilities, Core, Level
+from ..model import Capabilities, Level
 from .fake.fake import EXACT
 from .fake.rehearsal import Rehearsal
-from .host import MOST_THREADS, Host
+from .host import Host, HostSettings
 from .mainline import Mainline
 from .patched import PatchedCfs
 from .patched.probe import with_patch
 from .probe.probe import try_kernel
 from .threads.ahead import WriteAhead
-from .threads.thread import OnForeignWrite
 
 AUTO = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class HostSettings:
-    """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants."""
-
-    cpus: frozenset[Core] | None = None
-    own_groups: bool = False
-    on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD
-    dry_run: bool = False
-    bpf: bool = True
-    edges: Level = Level.NONE
-    most: int = MOST_THREADS
 
 
 class Backend(NamedTuple):
@@ -77,38 +61,14 @@ def edges_counted(backend: str, settings: HostSettings) -> Level:
 
 
 def _mainline(journal: WriteAhead, found: Capabilities, settings: HostSettings) -> Host:
-    return Mainline(
-        journal,
-        found,
-        cpus=settings.cpus,
-        own_groups=settings.own_groups,
-        on_foreign_write=settings.on_foreign_write,
-        dry_run=settings.dry_run,
-        bpf=settings.bpf,
-        edges=_edges(settings),
-        most=settings.most,
-    )
-
-
-def _edges(settings: HostSettings) -> WakeEdges | None:
-    return open_edges(settings.edges) if settings.bpf and settings.edges is not Level.NONE else None
-
-
-def _patched(journal: WriteAhead, found: Capabilities, settings: HostSettings) -> Host:
-    return PatchedCfs(
-        journal,
-        found,
-        cpus=settings.cpus,
-        on_foreign_write=settings.on_foreign_write,
-        dry_run=settings.dry_run,
-        most=settings.most,
-    )
+    wanted = settings.bpf and settings.edges is not Level.NONE
+    return Mainline(journal, found, settings, edges=open_edges(settings.edges) if wanted else None)
 
 
 BACKENDS: Mapping[str, Backend] = MappingProxyType(
     {
         "patched_cfs": Backend(
-            _patched,
+            PatchedCfs,
             with_patch,
             lacks="this kernel has no usable /proc/PID/dasec: boot one with our patch"
             " (kvm-patches/README.md)",

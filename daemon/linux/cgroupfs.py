@@ -119,7 +119,7 @@ class Hierarchy:
 
     def move(self, tid: int, group: str) -> None:
         """Put one thread into a group. Raises OSError."""
-        _write(self.members_file(group), str(tid))
+        write(self.members_file(group), str(tid))
 
 
 class Below(NamedTuple):
@@ -286,7 +286,7 @@ def write_weight(path: str, weight: int, descriptor: int | None = None) -> None:
     """Set a weight, in the file's own unit; a kept descriptor of the file saves five sixths of the cost.
     Raises OSError."""
     if descriptor is None:
-        _write(path, str(weight))
+        write(path, str(weight))
     else:
         os.pwrite(descriptor, str(weight).encode(), 0)
 
@@ -298,7 +298,7 @@ def hands_on_cpu(subtree_control: str) -> bool:
 
 def hand_on_cpu(subtree_control: str, *, on: bool) -> None:
     """Give a v2 group's children the cpu controller, or take it back. Raises OSError."""
-    _write(subtree_control, "+cpu" if on else "-cpu")
+    write(subtree_control, "+cpu" if on else "-cpu")
 
 
 def make_group(hierarchy: Hierarchy, group: str) -> None:
@@ -307,7 +307,7 @@ def make_group(hierarchy: Hierarchy, group: str) -> None:
     os.mkdir(directory)
     if hierarchy.version == 2:
         try:
-            _write(f"{directory}/cgroup.type", "threaded")
+            write(f"{directory}/cgroup.type", "threaded")
         except OSError:
             os.rmdir(directory)
             raise
@@ -334,7 +334,8 @@ def _words(path: str) -> tuple[str, ...]:
         return ()
 
 
-def _write(path: str, text: str) -> None:
+def write(path: str, text: str) -> None:
+    """One write to a file of a group. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, text.encode())

@@ -14,9 +14,8 @@ from ..budget import Budget
 from ..config.config import Config
 from ..config.subject import Subject
 from ..errors import ExitStatus, Refusal
-from ..hosts.host import Host
-from ..hosts.open import AUTO, BACKENDS, HostSettings, edges_counted, probe, touches_a_kernel
-from ..hosts.threads.thread import OnForeignWrite
+from ..hosts.host import Host, HostSettings, OnForeignWrite
+from ..hosts.open import AUTO, BACKENDS, edges_counted, probe, touches_a_kernel
 from ..linux import cpulist, cpus
 from ..log import LOGGER, Announcer
 from ..loop import Parts, control

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from dasec.hosts.fake.fake import FakeHost
-from dasec.hosts.host import Host
-from dasec.hosts.mainline import Mainline, OnForeignWrite
+from dasec.hosts.host import Host, HostSettings, OnForeignWrite
+from dasec.hosts.mainline import Mainline
 from dasec.hosts.open import probe
 from dasec.hosts.patched import PatchedCfs
 from dasec.hosts.threads import units
@@ -115,16 +115,16 @@ class MainlineStage:
         bpf: bool = True,
     ) -> None:
         self.journal, _ = Journal.open(directory)
-        self.mainline = self.make(own_groups=own_groups, answer=answer, dry_run=dry_run, bpf=bpf)
+        self.mainline = self.make(
+            HostSettings(own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf)
+        )
         self.host: Host = self.mainline
         self._spawned: set[int] = set()
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self.hierarchy = cgroupfs.find_hierarchy()
 
-    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> ThreadsHost:
-        return Mainline(
-            self.journal, probed(), own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf
-        )
+    def make(self, settings: HostSettings) -> ThreadsHost:
+        return Mainline(self.journal, probed(), settings)
 
     def spawn(self) -> VcpuId:
         child = subprocess.Popen(["sleep", "1000"])
@@ -190,8 +190,8 @@ class MainlineStage:
 class PatchedStage(MainlineStage):
     """The host on our patched kernel: threads with knobs of their own, in whatever group they are."""
 
-    def make(self, *, own_groups: bool, answer: OnForeignWrite, dry_run: bool, bpf: bool) -> ThreadsHost:
-        return PatchedCfs(self.journal, probed_with_patch(), on_foreign_write=answer, dry_run=dry_run)
+    def make(self, settings: HostSettings) -> ThreadsHost:
+        return PatchedCfs(self.journal, probed_with_patch(), settings)
 
     def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
         if isinstance(value, frozenset):

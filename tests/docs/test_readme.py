@@ -24,6 +24,7 @@ PAGES = sorted(
     page for page in REPOSITORY.rglob("*.md") if not NOT_OURS & set(page.relative_to(REPOSITORY).parts)
 )
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+COMMANDS = (REPOSITORY / "docs/commands.md").read_text(encoding="utf-8")
 ALL_COMMANDS = sorted({line for page in PAGES for line in commands(page.read_text(encoding="utf-8"))})
 DASEC_COMMANDS = [line for line in ALL_COMMANDS if line.startswith("dasec ")]
 
@@ -74,8 +75,8 @@ def test_every_command_in_the_docs_is_one_that_these_tests_understand() -> None:
     assert [line for line in ALL_COMMANDS if not line.startswith(("make ", "dasec "))] == []
 
 
-def test_the_readme_lists_every_command_of_the_program() -> None:
-    listed = {row[0].strip("`").removeprefix("dasec ") for row in table_under(README, "command")}
+def test_the_page_of_commands_lists_every_command_of_the_program() -> None:
+    listed = {row[0].strip("`").removeprefix("dasec ") for row in table_under(COMMANDS, "command")}
     section = help_of([]).split("Commands:\n")[1]
     offered = set(re.findall(r"^  (\w+)", section, re.MULTILINE))
     assert {words.split()[0] for words in listed} == offered
@@ -83,8 +84,8 @@ def test_the_readme_lists_every_command_of_the_program() -> None:
         help_of(words.split())
 
 
-def test_the_exit_statuses_in_the_readme_are_those_of_the_code() -> None:
-    listed = {int(row[0]) for row in table_under(README, "exit status")}
+def test_the_exit_statuses_in_the_docs_are_those_of_the_code() -> None:
+    listed = {int(row[0]) for row in table_under(COMMANDS, "exit status")}
     assert listed == {int(status) for status in ExitStatus}
 
 
@@ -93,9 +94,15 @@ def test_make_help_describes_every_target() -> None:
     assert set(re.findall(r"^  make ([\w-]+) +\S", done.stdout, re.MULTILINE)) == make_targets()
 
 
-def test_the_configuration_in_the_readme_is_valid() -> None:
-    (example,) = [block.text for block in blocks(README) if block.language == "toml"]
-    assert len(check(tomllib.loads(example), "README.md").workload) == 4
+@pytest.mark.parametrize(("page", "workloads"), [("README.md", 1), ("docs/configuration.md", 4)])
+def test_an_example_of_a_configuration_is_valid(page: str, workloads: int) -> None:
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    (example,) = [block.text for block in blocks(text) if block.language == "toml"]
+    assert len(check(tomllib.loads(example), page).workload) == workloads
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    assert len(README.split()) <= 800
 
 
 def test_the_policy_of_the_walk_through_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from dasec.flow import LINES
+from dasec.hosts.host import HostSettings
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.threads.arrivals import AT_A_LOOK, EARNED_A_SECOND, SPARE
 from dasec.roster import RosterEntry
@@ -47,7 +48,7 @@ def build() -> Iterator[Callable[[int], Mainline]]:
     made: list[Mainline] = []
 
     def one(most: int) -> Mainline:
-        made.append(Mainline(NoJournal(), NOTHING, dry_run=True, most=most))
+        made.append(Mainline(NoJournal(), NOTHING, HostSettings(dry_run=True, most=most)))
         return made[-1]
 
     yield one

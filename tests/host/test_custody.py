@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dasec.hosts.host import HostSettings
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
 from dasec.linux import affinity, schedattr
@@ -189,7 +190,7 @@ def test_the_next_daemon_does_not_take_a_slice_that_is_still_ours_for_the_thread
     assert isinstance(stage.journal, Journal)
     put_all_back(stage.journal)
     turn(vcpu, os.SCHED_OTHER)
-    stage.mainline = Mainline(stage.journal, probed(), own_groups=True)
+    stage.mainline = Mainline(stage.journal, probed(), HostSettings(own_groups=True))
     shown = stage.mainline.observe(roster([vcpu])).knobs[vcpu].rescheduling_latency_ns
     assert (shown, still_held(stage)) == (before.rescheduling_latency_ns, [])
 
@@ -209,7 +210,7 @@ class Stubborn(LinuxKernel):
 @pytest.mark.parametrize("way", ["leaves the roster", "turns idle", "another policy begins"])
 def test_what_cannot_be_put_back_is_tried_again_until_it_is(stage: MainlineStage, way: str) -> None:
     kernel = Stubborn()
-    stage.mainline = host = Mainline(stage.journal, probed(), own_groups=True, kernel=kernel)
+    stage.mainline = host = Mainline(stage.journal, probed(), HostSettings(own_groups=True), kernel=kernel)
     vcpu = stage.spawn()
     before = stage.held_by_kernel(vcpu)
     look(stage, vcpu, 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dasec.commands.vm import write
-from dasec.hosts.mainline import OnForeignWrite
+from dasec.hosts.host import OnForeignWrite
 from dasec.linux import affinity, cgroupfs, procfs
 from dasec.model import Change, Core, Knob, Knobs, KnobValue, Outcome, Workload
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule

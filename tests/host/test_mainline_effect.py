@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dasec.hosts.host import HostSettings
 from dasec.hosts.mainline import Mainline
 from dasec.linux import affinity, procfs
 from dasec.model import Change, Core, Counters, Knob, Outcome, ThreadState, VcpuId
@@ -41,7 +42,7 @@ def children(group: TestGroup) -> Iterator[Children]:
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Mainline]:
     journal, _ = Journal.open(tmp_path)
-    made = Mainline(journal, probed(), own_groups=True)
+    made = Mainline(journal, probed(), HostSettings(own_groups=True))
     yield made
     made.close()
     journal.close()

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dasec.hosts.host import HostSettings
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.probe.dummy import sleeper
 from dasec.hosts.threads.host import ThreadsHost
@@ -197,20 +199,28 @@ def test_a_group_of_a_workloads_own_competes_for_its_vcpus_and_a_shared_one_does
     assert found == {"alone": True, "one": False, "other": False}
 
 
+@contextmanager
+def careful(place: Path) -> Iterator[Mainline]:
+    """A host on a kernel that starves groups."""
+    journal, _ = Journal.open(place)
+    host = Mainline(journal, replace(probed(), nested_weight=False), HostSettings(own_groups=True))
+    try:
+        yield host
+    finally:
+        host.close()
+        journal.close()
+
+
 def test_where_nested_weights_harm_only_vcpus_below_a_group_of_their_workload_have_none(
     tmp_path: Path, group: TestGroup
 ) -> None:
-    journal, _ = Journal.open(tmp_path)
-    careful = Mainline(journal, replace(probed(), nested_weight=False), own_groups=True)
-    with ExitStack() as stack:
-        stack.callback(journal.close)
-        stack.callback(careful.close)
-        places = {"alone": "vm", "one": "shared", "other": "shared"}
+    places = {"alone": "vm", "one": "shared", "other": "shared"}
+    with careful(tmp_path) as host, ExitStack() as stack:
         pids = {name: stack.enter_context(sleeper()) for name in places}
         for name, pid in pids.items():
             group.enter(pid, places[name])
         entries = [RosterEntry(name, None, ((pid, pid),)) for name, pid in pids.items()]
-        knobs = careful.observe(entries).knobs
+        knobs = host.observe(entries).knobs
         shown = {name: next(knobs[one] for one in knobs if one.pid == pid) for name, pid in pids.items()}
         assert {name: each.weight for name, each in shown.items()} == {
             "alone": None,
@@ -223,19 +233,14 @@ def test_where_nested_weights_harm_only_vcpus_below_a_group_of_their_workload_ha
 def test_a_weight_that_is_held_goes_back_when_its_group_becomes_its_workloads_own(
     tmp_path: Path, group: TestGroup
 ) -> None:
-    journal, _ = Journal.open(tmp_path)
-    careful = Mainline(journal, replace(probed(), nested_weight=False), own_groups=True)
-    with ExitStack() as stack:
-        stack.callback(journal.close)
-        stack.callback(careful.close)
-        one, other = (stack.enter_context(sleeper()) for _ in range(2))
+    with careful(tmp_path) as host, sleeper() as one, sleeper() as other:
         for pid in (one, other):
             group.enter(pid, str(pid))
         entries = [RosterEntry(str(pid), None, ((pid, pid),), home=group.group) for pid in (one, other)]
-        (first, _) = careful.observe(entries).workloads
-        assert weigh(careful, first.vcpus[0].id) is Outcome.APPLIED
+        (first, _) = host.observe(entries).workloads
+        assert weigh(host, first.vcpus[0].id) is Outcome.APPLIED
         assert group.weight(str(one)) == 1126
-        knobs = careful.observe(entries[:1]).knobs
+        knobs = host.observe(entries[:1]).knobs
         assert [each.weight for each in knobs.values()] == [None]
         assert group.weight(str(one)) == 1024
 

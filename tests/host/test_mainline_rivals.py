@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.mainline import Mainline, OnForeignWrite
+from dasec.hosts.host import OnForeignWrite
+from dasec.hosts.mainline import Mainline
 from dasec.linux.errors import ThreadGone
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, read, write
 from dasec.model import Change, Core, Knob, Knobs, KnobValue, Outcome

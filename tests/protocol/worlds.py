@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
+from dasec.hosts.host import HostSettings
 from dasec.hosts.threads.adopt import Adoption
 from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
 from dasec.hosts.threads.interface import Adopts
@@ -214,7 +215,9 @@ class World:
         self.journal = open_journal()
         put_all_back(self.journal, LinuxKernel())
         capabilities = Capabilities("mainline", True, "", True, "", True, "", False, "")
-        self.host = ThreadsHost(self.journal, capabilities, AllSeeing(), own_groups=self.law.own_groups)
+        self.host = ThreadsHost(
+            self.journal, capabilities, AllSeeing(), HostSettings(own_groups=self.law.own_groups)
+        )
 
     def _look(self) -> None:
         """loop.py: observe, decide, apply."""

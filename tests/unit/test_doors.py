@@ -10,7 +10,8 @@ import pytest
 
 from dasec.config.config import check
 from dasec.config.tables import section_of
-from dasec.hosts.open import AUTO, BACKENDS, HostSettings, probe
+from dasec.hosts.host import HostSettings
+from dasec.hosts.open import AUTO, BACKENDS, probe
 from dasec.policies import POLICIES, TABLES, Parameters
 from dasec.policy import Settings
 from dasec.safety.journal.dry_run import NoJournal

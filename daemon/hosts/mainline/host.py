@@ -5,12 +5,11 @@ from __future__ import annotations
 from ...bpf.edges import WakeEdges
 from ...linux import procfs
 from ...linux.cpus import SYSFS
-from ...model import Capabilities, Core
+from ...model import Capabilities
 from ...safety.kernel import Kernel
-from ..host import MOST_THREADS
+from ..host import BY_DEFAULT, HostSettings
 from ..threads.ahead import WriteAhead
 from ..threads.host import ThreadsHost
-from ..threads.thread import OnForeignWrite
 from .stock import StockKernel
 
 
@@ -21,29 +20,14 @@ class Mainline(ThreadsHost):
         self,
         journal: WriteAhead,
         capabilities: Capabilities,
+        settings: HostSettings = BY_DEFAULT,
         *,
-        cpus: frozenset[Core] | None = None,
-        own_groups: bool = False,
-        on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
-        dry_run: bool = False,
-        bpf: bool = True,
         edges: WakeEdges | None = None,
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
-        most: int = MOST_THREADS,
     ) -> None:
+        interface = StockKernel(bpf=settings.bpf and proc == procfs.PROC)
         super().__init__(
-            journal,
-            capabilities,
-            StockKernel(bpf=bpf and proc == procfs.PROC),
-            cpus=cpus,
-            own_groups=own_groups,
-            on_foreign_write=on_foreign_write,
-            dry_run=dry_run,
-            edges=edges,
-            proc=proc,
-            sysfs=sysfs,
-            kernel=kernel,
-            most=most,
+            journal, capabilities, interface, settings, edges=edges, proc=proc, sysfs=sysfs, kernel=kernel
         )

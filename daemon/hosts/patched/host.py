@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from ...linux import procfs
-from ...linux.cpus import SYSFS
 from ...linux.knob import Write
-from ...model import Capabilities, Core, Counters, VcpuId
-from ...safety.kernel import Kernel
-from ..host import MOST_THREADS
+from ...model import Capabilities, Counters, VcpuId
+from ..host import BY_DEFAULT, HostSettings
 from ..threads.adopt import Adoption
 from ..threads.ahead import WriteAhead
 from ..threads.host import ThreadsHost
 from ..threads.interface import Adopts
 from ..threads.looks import Looks
 from ..threads.notices import Notices
-from ..threads.thread import ManagedThread, OnForeignWrite
+from ..threads.thread import ManagedThread
 from .adopt import PatchedAdoption
 from .files import ProcessFiles
 from .sample import FileSampler
@@ -32,30 +31,11 @@ class PatchedCfs(ThreadsHost):
     """A Host on a kernel with our patch."""
 
     def __init__(
-        self,
-        journal: WriteAhead,
-        capabilities: Capabilities,
-        *,
-        cpus: frozenset[Core] | None = None,
-        on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
-        dry_run: bool = False,
-        proc: str = procfs.PROC,
-        sysfs: str = SYSFS,
-        kernel: Kernel | None = None,
-        most: int = MOST_THREADS,
+        self, journal: WriteAhead, capabilities: Capabilities, settings: HostSettings = BY_DEFAULT
     ) -> None:
-        super().__init__(
-            journal,
-            capabilities,
-            PatchedKernel(granularity_ns(sysfs), proc),
-            cpus=cpus,
-            on_foreign_write=on_foreign_write,
-            dry_run=dry_run,
-            proc=proc,
-            sysfs=sysfs,
-            kernel=kernel,
-            most=most,
-        )
+        # A thread has a weight of its own here, so it needs no group of its own.
+        settings = replace(settings, own_groups=False)
+        super().__init__(journal, capabilities, PatchedKernel(granularity_ns()), settings)
         self._capabilities = capabilities  # its wake-up sources come with the file, not from outside
 
 

@@ -149,7 +149,7 @@ def _made(hierarchy: Hierarchy, groups: Sequence[str]) -> Iterator[None]:
             os.mkdir(hierarchy.directory(group))
             made.append(hierarchy.directory(group))
         if hierarchy.version == 2:
-            _write(f"{made[0]}/cgroup.subtree_control", "+cpu")
+            cgroupfs.write(f"{made[0]}/cgroup.subtree_control", "+cpu")
         yield
     finally:
         for directory in reversed(made):
@@ -162,15 +162,7 @@ def _weigh(hierarchy: Hierarchy, group: str, weight: dict[int, int]) -> None:
 
 def _enter(hierarchy: Hierarchy, group: str, pid: int) -> None:
     """The whole process: a v2 group that is not threaded takes no single threads."""
-    _write(f"{hierarchy.directory(group)}/cgroup.procs", str(pid))
-
-
-def _write(path: str, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)
+    cgroupfs.write(f"{hierarchy.directory(group)}/cgroup.procs", str(pid))
 
 
 def _on_cpu_ns(pid: int) -> int:

@@ -20,10 +20,11 @@ from ...linux import affinity, knob, procfs, schedattr
 from ...linux.errors import ThreadGone
 from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
 from ...model import Core
+from ..host import OnForeignWrite
 from . import units
 from .ahead import WriteAhead
 from .notices import Notices
-from .thread import Held, ManagedThread, OnForeignWrite
+from .thread import Held, ManagedThread
 from .weight_watch import WeightWatch
 
 _CPUSET_CHANGES_WITHIN_S = 0.002

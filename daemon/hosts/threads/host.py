@@ -19,7 +19,6 @@ from ...linux.limits import raise_open_files
 from ...model import (
     Capabilities,
     Change,
-    Core,
     Counters,
     Knob,
     Level,
@@ -34,7 +33,7 @@ from ...model import (
 )
 from ...roster import RosterEntry
 from ...safety.kernel import Kernel, LinuxKernel
-from ..host import MOST_THREADS
+from ..host import BY_DEFAULT, HostSettings
 from .act import Actuator
 from .adopt import Adoption
 from .ahead import WriteAhead
@@ -47,7 +46,7 @@ from .looks import Looks, Sample
 from .notices import Notices
 from .own_groups import OwnGroups
 from .put_back import PutBack
-from .thread import ManagedThread, OnForeignWrite
+from .thread import ManagedThread
 from .wakers import Wakers
 from .weight_watch import WeightWatch
 
@@ -63,16 +62,12 @@ class ThreadsHost:
         journal: WriteAhead,
         capabilities: Capabilities,
         interface: KernelInterface,
+        settings: HostSettings = BY_DEFAULT,
         *,
-        cpus: frozenset[Core] | None = None,
-        own_groups: bool = False,
-        on_foreign_write: OnForeignWrite = OnForeignWrite.YIELD,
-        dry_run: bool = False,
         edges: WakeEdges | None = None,
         proc: str = procfs.PROC,
         sysfs: str = SYSFS,
         kernel: Kernel | None = None,
-        most: int = MOST_THREADS,
     ) -> None:
         self._edges = edges or NoEdges("wake-up sources are not asked for")
         self._capabilities = replace(
@@ -84,10 +79,13 @@ class ThreadsHost:
         self._interface = interface
         self._hierarchy = _hierarchy(proc)
         self._watch = WeightWatch()
-        self._cores = CoreWatch(cpus, sysfs)
-        groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own_groups else None
+        self._cores = CoreWatch(settings.cpus, sysfs)
+        groups = (
+            OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and settings.own_groups else None
+        )
         self._groups = groups
-        adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own_groups, journal, proc))
+        stock = Adoption(capabilities, self._hierarchy, settings.own_groups, journal, proc)
+        adoption = interface.adoption(stock)
         kernel = kernel or LinuxKernel()
         put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
         self._crew = Crew(
@@ -97,10 +95,12 @@ class ThreadsHost:
             self._watch,
             self._notices,
             nested_weight=capabilities.nested_weight,
-            most=most,
+            most=settings.most,
         )
-        self._read_back = ReadBack(journal, on_foreign_write, self._watch, self._notices, proc)
-        self._actuator = Actuator(journal, groups, self._hierarchy, self._watch, dry_run, interface, proc)
+        self._read_back = ReadBack(journal, settings.on_foreign_write, self._watch, self._notices, proc)
+        self._actuator = Actuator(
+            journal, groups, self._hierarchy, self._watch, settings.dry_run, interface, proc
+        )
         self._counters: dict[VcpuId, Counters] = {}
         self._sampler: Looks = interface.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from ...linux import affinity, dasecfile, schedattr
@@ -14,15 +13,6 @@ from ...model import Core, Knob, Knobs, KnobValue, Vcpu, VcpuId
 from ...roster import Terms
 from ...safety.journal.ledger import Outstanding
 from . import units
-
-
-class OnForeignWrite(StrEnum):
-    """What to do when somebody else writes a knob that we hold."""
-
-    YIELD = "yield"
-    REAPPLY = "reapply"
-    ALERT = "alert"
-
 
 _SEEN_BY_THE_KERNEL = frozenset({NativeKnob.SLICE, NativeKnob.AFFINITY, NativeKnob.CGROUP})
 """Knobs of ours that change a thread's number in bpf/thread_counters.bpf.c; weights are its group's."""

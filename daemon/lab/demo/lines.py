@@ -10,7 +10,7 @@ from statistics import fmean, median
 from .arms import CONTROL, NONE
 from .results import Measured
 from .robust import FEWEST, robust, typical
-from .statistics import Estimate, paired_ratios
+from .statistics import Estimate, paired_ratios, pooled_ratios
 
 JUDGED = ("mean", "p99")
 """The two figures of the paper's claim (§5)."""
@@ -104,15 +104,8 @@ def _ratios(measured: Measured, arm: str, plain: Sequence[str], metric: str) -> 
     for tenant in measured.tenants:
         own = measured.values(arm, tenant, metric)
         bases = [paired_ratios(own, measured.values(one, tenant, metric)) for one in plain]
-        by_workload.append([_geometric(each) for each in zip(*bases, strict=True)])
+        by_workload.append(pooled_ratios(bases))
     return typical(by_workload)
-
-
-def _geometric(ratios: Sequence[float]) -> float:
-    product = 1.0
-    for ratio in ratios:
-        product *= ratio
-    return float(product ** (1 / len(ratios)))
 
 
 def _milliseconds(measured: Measured, arm: str, metric: str) -> float:

@@ -100,19 +100,12 @@ def do(wish: Wish, console: Console) -> Outcome:
     changed = changes(before, look())
     names = [one.name for one in wish.situations]
     lines = [line for name, one in zip(names, measured, strict=True) for line in lines_of(name, one)]
-    print_report(console, lines, measured, next_step(layout))
+    print_report(console, lines, measured)
     draw(names, measured, lines, wish.plot)
     if not changed:
         console.print("host exactly as before: verified", highlight=False)
     told = document(wish.situations, plans, measured, lines, host, warnings)
     return Outcome(told | {"changed": changed}, changed)
-
-
-def next_step(layout: Layout) -> str:
-    """What somebody does who has seen a gain."""
-    if layout is Layout.FLAT:
-        return "name your workloads in /etc/dasec/dasec.toml and start dasec.service (docs/operations.md)."
-    return "name your VMs in /etc/dasec/dasec.toml and start dasec.service (docs/operations.md)."
 
 
 def _introduce(

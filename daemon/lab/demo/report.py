@@ -20,16 +20,17 @@ STEAL_WORTH_SAYING = 0.01
 OTHER_WORTH_SAYING = 0.1
 """Cores; a quiet host with this display needs less."""
 
+NEXT_STEP = "name your workloads in /etc/dasec/dasec.toml and start dasec.service (docs/operations.md)."
+"""For somebody who has seen a gain."""
 
-def print_report(
-    console: Console, lines: Sequence[Line], measured: Sequence[Measured], next_step: str
-) -> None:
+
+def print_report(console: Console, lines: Sequence[Line], measured: Sequence[Measured]) -> None:
     """Table, notes, and the sentence to take away."""
     console.print(_table(lines))
     for note in notes(lines, measured):
         console.print(note, highlight=False)
     console.print()
-    console.print(sentence(lines, next_step), style="bold", highlight=False)
+    console.print(sentence(lines), style="bold", highlight=False)
 
 
 def _table(lines: Sequence[Line]) -> Table:
@@ -71,7 +72,7 @@ def shown(estimate: Estimate) -> str:
     return f"{estimate.ratio:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
-def sentence(lines: Sequence[Line], next_step: str) -> str:
+def sentence(lines: Sequence[Line]) -> str:
     """What this host would gain, and what to do next."""
     first = lines[0]
     share = f"{first.effect[0].ratio:.2f} of the time (p99 {first.effect[1].ratio:.2f})"
@@ -80,7 +81,7 @@ def sentence(lines: Sequence[Line], next_step: str) -> str:
         where = " and ".join(f'"{line.situation}" with {line.policy}' for line in harm)
         return f"Harm in {where}: leave it off there, and please report this host."
     if first.answer is Answer.GAIN:
-        return f"With {first.policy}, requests of busy servers beside background take {share}: {next_step}"
+        return f"With {first.policy}, requests of busy servers beside background take {share}: {NEXT_STEP}"
     if first.answer is Answer.UNTOLD:
         return f"This host cannot tell: {_why_not(first)}"
     return f"No effect was seen on this host ({share}): nothing speaks for {first.policy} here."

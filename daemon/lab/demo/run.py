@@ -63,7 +63,7 @@ class Plan:
 
 
 OVERHEAD_S = 0.3
-"""Stopping the daemon and removing the groups, each run (2 min 54 s for 20: experiments/demo/README.md)."""
+"""Stopping the daemon and removing the groups, each run (78 in 4 min 34 s: experiments/demo/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dasec.lab.demo.document import document
 from dasec.lab.demo.layout import Layout
 from dasec.lab.demo.lines import Answer, Line, lines_of
 from dasec.lab.demo.plot import draw
-from dasec.lab.demo.report import notes, print_report, sentence
+from dasec.lab.demo.report import NEXT_STEP, notes, print_report, sentence
 from dasec.lab.demo.results import Measured, RunResult
 from dasec.lab.demo.run import Plan
 from dasec.lab.demo.scenario import Timing
@@ -26,7 +26,6 @@ from .build import measured
 
 GOLDEN = Path(__file__).with_name("report.txt")
 WIDTH = 110
-NEXT = "name your VMs."
 REPETITIONS = 8
 
 
@@ -55,7 +54,7 @@ def answers(results: Measured) -> dict[str, Answer]:
 
 def report(*results: Measured) -> str:
     output = io.StringIO()
-    print_report(Console(file=output, width=WIDTH, color_system=None), lines(*results), results, NEXT)
+    print_report(Console(file=output, width=WIDTH, color_system=None), lines(*results), results)
     return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
 
 
@@ -94,21 +93,21 @@ def test_a_host_that_differs_from_itself_cannot_tell() -> None:
     )
     (line,) = lines(shaky)
     assert line.answer is Answer.UNTOLD
-    assert "cannot tell: plain runs differ from each other by" in sentence([line], NEXT)
+    assert "cannot tell: plain runs differ from each other by" in sentence([line])
 
 
 def test_too_few_repetitions_are_said_to_be_too_few() -> None:
     few = measured({NONE: lambda _: 1.0, CONTROL: lambda _: 1.0, "better": lambda _: 0.5}, repetitions=2)
     (line,) = lines(few)
     assert line.answer is Answer.UNTOLD
-    assert "too few --repetitions" in sentence([line], NEXT)
+    assert "too few --repetitions" in sentence([line])
 
 
 def test_the_sentence_says_what_to_do_next(planted: Measured) -> None:
     found = {line.policy: line for line in lines(planted)}
-    assert sentence([found["better"]], NEXT).endswith(f"take 0.53 of the time (p99 0.53): {NEXT}")
-    assert sentence([found["equal"]], NEXT).startswith("No effect was seen on this host")
-    assert sentence([found["better"], found["worse"]], NEXT).startswith('Harm in "busy" with worse')
+    assert sentence([found["better"]]).endswith(f"take 0.53 of the time (p99 0.53): {NEXT_STEP}")
+    assert sentence([found["equal"]]).startswith("No effect was seen on this host")
+    assert sentence([found["better"], found["worse"]]).startswith('Harm in "busy" with worse')
 
 
 def test_the_report_is_the_golden_one(planted: Measured) -> None:
