@@ -35,7 +35,7 @@ class Shown:
     wakers: tuple[tuple[int, Edge], ...] = ()
 
 
-class Table:
+class SlotRows:
     """The rows of all slots, as memory that the kernel writes."""
 
     def __init__(self, memory: memoryview, *, times: bool) -> None:

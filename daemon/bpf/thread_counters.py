@@ -28,7 +28,7 @@ class State(IntEnum):
     ENDED = 3
 
 
-class Row(NamedTuple):
+class ThreadTotals(NamedTuple):
     """One thread's running totals since it started."""
 
     seat: int
@@ -77,12 +77,12 @@ class ThreadCounters:
         self._seating.seat, self._seating.tid = seat, 0
         self._seat.run()
 
-    def read(self, *, sleepers: bool = False) -> list[Row]:
+    def read(self, *, sleepers: bool = False) -> list[ThreadTotals]:
         """The rows of all who were awake since the last time; of everybody with `sleepers`."""
         asked = self._collecting
         asked.seats, asked.all = self._used, sleepers
         self._collect.run()
-        return list(map(Row._make, _ROW.iter_unpack(self._rows[: asked.rows * _ROW.size])))
+        return list(map(ThreadTotals._make, _ROW.iter_unpack(self._rows[: asked.rows * _ROW.size])))
 
     def close(self) -> None:
         """Unload. Idempotent."""

@@ -20,7 +20,7 @@ from ..model import Level, VcpuId
 from ..parts import fair_parts
 from . import libbpf
 from .edges import Activity, Edge, NoEdges, Reading, WakeEdges, Wakers
-from .rows import ROW_BYTES, Shown, Table
+from .rows import ROW_BYTES, Shown, SlotRows
 
 SLOTS = 4096
 EDGES = 16_384
@@ -74,7 +74,7 @@ class BpfEdges:
         self._follow = self._object.program("follow", self._order)
         self._forget = self._object.program("forget", self._order)
         rows = memoryview(self._object.view("threads", slots * ROW_BYTES))
-        self._table = Table(rows, times=level is Level.FULL)
+        self._table = SlotRows(rows, times=level is Level.FULL)
         self._totals = memoryview(self._object.view("totals", 24)).cast("Q")
         self._edges = libbpf.HashMap(self._object.map_descriptor("edges"), _KEY.size, _VALUE.size, edges)
         self._places: dict[VcpuId, _Place] = {}

@@ -27,7 +27,7 @@ FAINT = COUNT // 50
 Wakers = tuple[tuple[VcpuId, int], ...]
 
 
-class Level(IntEnum):
+class Counting(IntEnum):
     """What a host counts: no wake-ups at all; who woke whom; and also the time in chains."""
 
     NONE = 0
@@ -35,7 +35,7 @@ class Level(IntEnum):
     CHAINS = 2
 
 
-_NONE, _EDGES, _CHAINS = Level  # a global costs a tenth of looking a member up in its enum
+_NONE, _EDGES, _CHAINS = Counting  # a global costs a tenth of looking a member up in its enum
 
 
 class Memory(NamedTuple):
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
     led: int
     wakers: Wakers
     periods: int
-    level: Level
+    level: Counting
 
 
 SEASONED = 4

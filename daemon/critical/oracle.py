@@ -49,7 +49,7 @@ class OracleState(PolicyState):
     latencies: Latencies = ()
 
 
-class _Past(NamedTuple):
+class _ToldPast(NamedTuple):
     """The state of the period before."""
 
     neutral: Mapping[VcpuId, int]
@@ -58,7 +58,7 @@ class _Past(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Draft:
+class _ToldDraft:
     """A decision in the making."""
 
     knobs: dict[VcpuId, Knobs] = field(default_factory=dict)
@@ -85,8 +85,8 @@ class Oracle:
     def decide(self, period: Period, state: PolicyState) -> Decision:
         """New weights for the vCPUs whose weight is off."""
         known = state if isinstance(state, OracleState) else OracleState()
-        past = _Past(dict(known.neutral), dict(known.demand_ns), dict(known.owed))
-        draft = _Draft()
+        past = _ToldPast(dict(known.neutral), dict(known.demand_ns), dict(known.owed))
+        draft = _ToldDraft()
         for workload in period.workloads:
             seen = _look(workload, period, past, self.weights.decay_percent, draft)
             if seen:
@@ -103,7 +103,7 @@ class Oracle:
         )
 
     def _weigh(
-        self, workload: Workload, seen: Sequence[Vcpu], period: Period, past: _Past, draft: _Draft
+        self, workload: Workload, seen: Sequence[Vcpu], period: Period, past: _ToldPast, draft: _ToldDraft
     ) -> None:
         """Divide one workload's weight anew, and want what is off by much."""
         ids = [vcpu.id for vcpu in seen]
@@ -131,7 +131,7 @@ class Oracle:
 
 
 def _look(
-    workload: Workload, period: Period, past: _Past, decay_percent: int, draft: _Draft
+    workload: Workload, period: Period, past: _ToldPast, decay_percent: int, draft: _ToldDraft
 ) -> Sequence[Vcpu]:
     """Remember what each vCPU wanted; those whose weight is ours and who were there for the whole period."""
     seen = []
@@ -148,7 +148,7 @@ def _look(
     return seen
 
 
-def _charges(ids: Sequence[VcpuId], period: Period, draft: _Draft) -> list[tuple[int, int, int]]:
+def _charges(ids: Sequence[VcpuId], period: Period, draft: _ToldDraft) -> list[tuple[int, int, int]]:
     """What the weights in force cost: (weight, neutral, demand in the period)."""
     charges = []
     for each in ids:

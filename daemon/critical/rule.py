@@ -13,7 +13,7 @@ from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
-from .memory import SEASONED, Ageing, Level, Memory, remember
+from .memory import SEASONED, Ageing, Counting, Memory, remember
 from .parameters import CriticalParameters, Fairness
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
@@ -109,7 +109,7 @@ class Critical:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 _weigh(workload, seen, verdict, past, terms, draft)
                 draft.low |= low(seen.memories, verdict.scores)
-                if seen.memories and verdict.level is Level.NONE:
+                if seen.memories and verdict.level is Counting.NONE:
                     draft.blind.append(workload.name)
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
         wishes = merged(draft.knobs, delays.wanted_ns)

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .memory import COUNT, SEASONED, Level, Memory
+from .memory import COUNT, SEASONED, Counting, Memory
 from .parameters import CriticalParameters
 from .rank import excesses, reference
 
@@ -40,7 +40,7 @@ SILENT = FULL // 10
 """Where nobody in a workload scores more, there is no critical path to see, and nobody is preferred."""
 
 
-_NONE, _, _CHAINS = Level
+_NONE, _, _CHAINS = Counting
 
 
 class Scores(NamedTuple):
@@ -50,7 +50,7 @@ class Scores(NamedTuple):
     scores: list[int]
     ranks: list[int]
     excess: list[int]
-    level: Level
+    level: Counting
 
 
 def judge(
@@ -92,7 +92,7 @@ def short(memory: Memory) -> int:
     return part * part // FULL
 
 
-def _chain(memory: Memory, level: Level) -> int:
+def _chain(memory: Memory, level: Counting) -> int:
     if level is _CHAINS:
         return min(FULL, FULL * memory.chain_ns // memory.busy_ns)
     return FULL if memory.led or level is _NONE else 0

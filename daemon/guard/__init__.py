@@ -13,6 +13,6 @@ a record decides itself again.
 
 from .parameters import GuardParameters
 from .rule import Guarded
-from .state import GuardState, Standing, Verdict
+from .state import GuardStanding, GuardState, Verdict
 
-__all__ = ["GuardParameters", "GuardState", "Guarded", "Standing", "Verdict"]
+__all__ = ["GuardParameters", "GuardState", "Guarded", "GuardStanding", "Verdict"]

@@ -64,7 +64,7 @@ USUAL_SPREAD, USUAL_SPREAD_OF_ONE, USUAL_PAIRS = 120, 170, 6
 and for how many of them that counts."""
 
 
-class Finding(StrEnum):
+class SoFar(StrEnum):
     """What the windows so far say."""
 
     HARM = "harm"
@@ -126,12 +126,12 @@ def score(evidence: Evidence, harm_percent: int) -> int:
     return evidence.prior + 50 * excess * (harm + gain) * (len(controls) + USUAL_PAIRS) // known
 
 
-def find(evidence: Evidence, harm_percent: int, pairs: int) -> Finding:
+def find(evidence: Evidence, harm_percent: int, pairs: int) -> SoFar:
     """What the windows of one workload, or of the host, say after so many pairs, seen or not."""
     likelier = score(evidence, harm_percent)
     if len(evidence.leads) >= LEAST_PAIRS and abs(likelier) >= ODDS:
-        return Finding.HARM if likelier > 0 else Finding.FINE
+        return SoFar.HARM if likelier > 0 else SoFar.FINE
     if pairs >= MOST_PAIRS:
         is_harm = likelier > evidence.doubt and len(evidence.leads) >= LEAST_PAIRS
-        return Finding.HARM if is_harm else Finding.FINE
-    return Finding.OPEN
+        return SoFar.HARM if is_harm else SoFar.FINE
+    return SoFar.OPEN

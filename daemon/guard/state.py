@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from ..model import Knobs, PolicyState, VcpuId
-from .tally import Service, Services, Tally
+from .tally import Served, Services, Tally
 
 S = TypeVar("S", bound=PolicyState)
 
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
     """Neutral because the policy's work on other workloads did the harm."""
 
 
-class Standing(NamedTuple):
+class GuardStanding(NamedTuple):
     """One workload: its verdict; by how much the policy stretched it (thousandths), seen in so many pairs of
     windows; until which period that holds; how many trials in a row found harm, and how many none; since
     which period it holds, and the median stretch that was seen without the policy."""
@@ -55,7 +55,7 @@ class Trial(NamedTuple):
     window: int = 0
     age: int = 0
     saved: KnobTable = ()
-    counted: tuple[Service, ...] = ()
+    counted: tuple[Served, ...] = ()
     tallies: tuple[Tally, ...] = ()
     windows: tuple[tuple[tuple[str, int], ...], ...] = ()
 
@@ -73,7 +73,7 @@ class GuardState(PolicyState, Generic[S]):
     wish, of each vCPU that it wanted to change. `services`, `tallies`: what is looked at between trials."""
 
     inner: S
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[GuardStanding, ...] = ()
     window: int = -1
     by_demand: bool = False
     clock: int = field(default=-1, metadata=UNSHOWN)
@@ -83,6 +83,6 @@ class GuardState(PolicyState, Generic[S]):
     trial: Trial | None = field(default=None, metadata=UNSHOWN)
 
 
-def standings_in(state: PolicyState) -> tuple[Standing, ...]:
+def standings_in(state: PolicyState) -> tuple[GuardStanding, ...]:
     """The guard's standings; none without a guard."""
     return state.standings if isinstance(state, GuardState) else ()

@@ -50,7 +50,7 @@ class Tally(NamedTuple):
         return self.busy * WHOLE // max(1, self.run, self.busy // MOST_STRETCH)
 
 
-class Service(NamedTuple):
+class Served(NamedTuple):
     """One vCPU without the policy: siblings that it woke; how often it was woken from outside, and
     at all; time running, and busy."""
 
@@ -69,7 +69,7 @@ class Services(NamedTuple):
     counts: tuple[tuple[VcpuId, int], ...]
 
 
-def counted(services: Iterable[Service], period: Period) -> tuple[Service, ...]:
+def counted(services: Iterable[Served], period: Period) -> tuple[Served, ...]:
     """The windows without the policy with one more period."""
     known = {each.vcpu: each for each in services}
     woke = {vcpu: each.woke for vcpu, each in known.items()}
@@ -78,17 +78,17 @@ def counted(services: Iterable[Service], period: Period) -> tuple[Service, ...]:
             woke[waker] = woke.get(waker, 0) + count
     found = []
     for vcpu, used in period.usage.items():
-        _, _, asked, bursts, run_ns, busy_ns = known.get(vcpu) or Service(vcpu, 0, 0, 0, 0, 0)
+        _, _, asked, bursts, run_ns, busy_ns = known.get(vcpu) or Served(vcpu, 0, 0, 0, 0, 0)
         asked += used.external_wakeups or 0
         bursts += used.dispatches if used.wakeups is None else used.wakeups
         run_ns += used.consumed_ns
         busy_ns += used.consumed_ns + used.ready_ns
         if bursts or busy_ns or vcpu in woke:
-            found.append(Service(vcpu, woke.get(vcpu, 0), asked, bursts, run_ns, busy_ns))
+            found.append(Served(vcpu, woke.get(vcpu, 0), asked, bursts, run_ns, busy_ns))
     return tuple(found)
 
 
-def weighed(services: Iterable[Service], period: Period) -> tuple[tuple[Services, ...], tuple[Tally, ...]]:
+def weighed(services: Iterable[Served], period: Period) -> tuple[tuple[Services, ...], tuple[Tally, ...]]:
     """How often each vCPU counts from now on, and the tallies of the first window."""
     of = {each.vcpu: each for each in services}
     weights: list[Services] = []
@@ -104,7 +104,7 @@ def weighed(services: Iterable[Service], period: Period) -> tuple[tuple[Services
     return tuple(weights), tuple(tallies)
 
 
-def _voices(mine: Sequence[Service]) -> list[int]:
+def _voices(mine: Sequence[Served]) -> list[int]:
     """How often each of a workload's vCPUs counts."""
     woke = [each.woke for each in mine]
     asked = [each.asked for each in mine]

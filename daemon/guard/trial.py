@@ -24,7 +24,7 @@ from .judge import (
     ODDS_OF_ONE_AT_THE_END,
     USUAL_SPREAD_OF_ONE,
     Evidence,
-    Finding,
+    SoFar,
     find,
     lead,
     score,
@@ -77,7 +77,7 @@ class Weighed(NamedTuple):
 class Judgement(NamedTuple):
     """What a trial says so far: of the host, whom the policy harms, by which evidence; and if it may end."""
 
-    host: Finding
+    host: SoFar
     harmed: frozenset[str]
     weighed: Weighed
     is_over: bool
@@ -113,13 +113,13 @@ def judged(trial: Trial, harm_percent: int, passes: int) -> Judgement:
     weighed = weigh(trial, passes)
     host = find(weighed.host, harm_percent, pairs)
     found = {name: find(each, harm_percent, pairs) for name, each in weighed.workloads.items()}
-    harmed = frozenset([name for name, each in found.items() if each is Finding.HARM])
-    if host is Finding.HARM or harmed or pairs >= MOST_PAIRS:
+    harmed = frozenset([name for name, each in found.items() if each is SoFar.HARM])
+    if host is SoFar.HARM or harmed or pairs >= MOST_PAIRS:
         return Judgement(host, harmed, weighed, is_over=True)
     if not weighed.host.leads:
         return Judgement(host, harmed, weighed, is_over=pairs >= LEAST_PAIRS)
     likelier = any(score(each, harm_percent) > 0 for each in weighed.workloads.values())
-    return Judgement(host, harmed, weighed, is_over=host is Finding.FINE and not likelier)
+    return Judgement(host, harmed, weighed, is_over=host is SoFar.FINE and not likelier)
 
 
 def middle(leads: Iterable[int]) -> int:

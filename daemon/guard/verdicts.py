@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from statistics import median_high
 
 from ..model import Period
-from .judge import LEAST_PAIRS, MOST_PAIRS, Evidence, Finding, is_worse, lead, lead_of
+from .judge import LEAST_PAIRS, MOST_PAIRS, Evidence, SoFar, is_worse, lead, lead_of
 from .parameters import GuardParameters
-from .state import Standing, Trial, Verdict
+from .state import GuardStanding, Trial, Verdict
 from .tally import Tally, stretches
 from .trial import Judgement, middle
 
@@ -48,13 +48,13 @@ OWN_SUSPICION_PERCENT = 60
 
 
 def concluded(
-    standings: Iterable[Standing],
+    standings: Iterable[GuardStanding],
     trial: Trial,
     judgement: Judgement,
     holding: Collection[str],
     period: Period,
     parameters: GuardParameters,
-) -> tuple[Standing, ...]:
+) -> tuple[GuardStanding, ...]:
     """The standings after a trial. `holding` are the workloads on which the policy had changed anything.
 
     If the host does worse, the policy leaves everybody alone; also after harm to a workload on which nothing
@@ -62,7 +62,7 @@ def concluded(
     are tried again at once, because the cause may be in them.
     """
     percent, (host, seen_of) = parameters.harm_percent, judgement.weighed
-    harmed, whole = set(judgement.harmed), judgement.host is Finding.HARM
+    harmed, whole = set(judgement.harmed), judgement.host is SoFar.HARM
     if whole:
         harmed |= {name for name, each in seen_of.items() if is_worse(each, percent)}
     elif harmed:
@@ -87,7 +87,9 @@ def concluded(
     return tuple(after)
 
 
-def _failed(standing: Standing, verdict: Verdict, seen: Evidence, index: int, backoff: int) -> Standing:
+def _failed(
+    standing: GuardStanding, verdict: Verdict, seen: Evidence, index: int, backoff: int
+) -> GuardStanding:
     wait = backoff << min(standing.failures, MOST_DOUBLINGS)
     return standing._replace(
         verdict=verdict,
@@ -101,8 +103,8 @@ def _failed(standing: Standing, verdict: Verdict, seen: Evidence, index: int, ba
 
 
 def _passed(
-    standing: Standing, trial: Trial, seen: Evidence | None, index: int, parameters: GuardParameters
-) -> Standing:
+    standing: GuardStanding, trial: Trial, seen: Evidence | None, index: int, parameters: GuardParameters
+) -> GuardStanding:
     wait = parameters.recheck_periods << min(standing.passes, MOST_RECHECKS)
     if seen is None or len(seen.leads) < LEAST_PAIRS:
         soon = min(wait, SETTLE << BLANK_DOUBLINGS * min(standing.passes, MOST_DOUBLINGS))
@@ -120,12 +122,12 @@ def _passed(
     )
 
 
-def passes_of(standings: Iterable[Standing]) -> int:
+def passes_of(standings: Iterable[GuardStanding]) -> int:
     """How many trials in a row the policy has passed, with everybody who was seen in one."""
     return min([each.passes for each in standings if each.verdict is Verdict.FINE], default=0)
 
 
-def present(standings: tuple[Standing, ...], period: Period) -> tuple[Standing, ...]:
+def present(standings: tuple[GuardStanding, ...], period: Period) -> tuple[GuardStanding, ...]:
     """The standings of workloads that are there. One that comes back begins anew: it is another process, or
     machine, and a name tells nothing of what it waits for."""
     names = {workload.name for workload in period.workloads}
@@ -134,16 +136,21 @@ def present(standings: tuple[Standing, ...], period: Period) -> tuple[Standing, 
     return tuple(each for each in standings if each.workload in names)
 
 
-def introduced(standings: tuple[Standing, ...], names: Iterable[str], period: Period) -> tuple[Standing, ...]:
+def introduced(
+    standings: tuple[GuardStanding, ...], names: Iterable[str], period: Period
+) -> tuple[GuardStanding, ...]:
     """The standings and, of these workloads, those that are new; they are tried once that has settled."""
     known = {each.workload for each in standings}
     new = [name for name in names if name not in known]
     if not new:
         return standings
-    return (*standings, *(Standing(name, until=period.index + SETTLE, since=period.index) for name in new))
+    return (
+        *standings,
+        *(GuardStanding(name, until=period.index + SETTLE, since=period.index) for name in new),
+    )
 
 
-def retried(standings: tuple[Standing, ...], index: int) -> tuple[Standing, ...]:
+def retried(standings: tuple[GuardStanding, ...], index: int) -> tuple[GuardStanding, ...]:
     """Those whose time to be neutral is over may be acted on again, and are tried once that has settled."""
     if not any(each.is_neutral and each.until <= index for each in standings):
         return standings
@@ -155,7 +162,9 @@ def retried(standings: tuple[Standing, ...], index: int) -> tuple[Standing, ...]
     )
 
 
-def suspected(standings: tuple[Standing, ...], tallies: Iterable[Tally], index: int) -> tuple[Standing, ...]:
+def suspected(
+    standings: tuple[GuardStanding, ...], tallies: Iterable[Tally], index: int
+) -> tuple[GuardStanding, ...]:
     """Those that passed are due at once if they now wait much longer than they did without the policy, or if
     the workload in the middle does."""
     now = stretches(tallies)

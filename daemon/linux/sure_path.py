@@ -22,7 +22,7 @@ _MOST_STEPS = 4096
 """More than a path can have (PATH_MAX): whoever needs more goes in a circle of links."""
 
 
-class Place(NamedTuple):
+class OpenPlace(NamedTuple):
     """A name in an open directory. `shared`: others may put something there. `kernels`: the name is a link of
     the kernel's own (/dev/stdout ends in one), which leads to an open file and not along a path."""
 
@@ -36,13 +36,13 @@ class Place(NamedTuple):
         no_link = 0 if self.kernels else os.O_NOFOLLOW
         return os.open(self.name, flags | no_link | os.O_CLOEXEC, mode, dir_fd=self.fd)
 
-    def sibling(self, name: str) -> Place:
+    def sibling(self, name: str) -> OpenPlace:
         """Another name in the same directory."""
         return self._replace(name=name, kernels=False)
 
 
 @contextmanager
-def place_of(path: Path, *, follow: bool = False) -> Iterator[Place]:
+def place_of(path: Path, *, follow: bool = False) -> Iterator[OpenPlace]:
     """Where this path leads; with `follow` a link in its last step counts, too. Raises OSError."""
     walk = _Walk(path)
     try:
@@ -59,7 +59,7 @@ class _Walk:
         self._steps: list[str] = []
         self._turn(path)
 
-    def to_the_end(self, *, follow: bool) -> Place:
+    def to_the_end(self, *, follow: bool) -> OpenPlace:
         """Every step but the last."""
         for _ in range(_MOST_STEPS):
             if not self._steps:
@@ -68,16 +68,16 @@ class _Walk:
             last = not self._steps
             there = -1 if last and not follow else self._look(name, last=last)
             if there < 0:
-                return Place(self.fd, name, _is_shared(os.fstat(self.fd)))
+                return OpenPlace(self.fd, name, _is_shared(os.fstat(self.fd)))
             if not stat.S_ISLNK(os.fstat(there).st_mode):
                 if last:
                     os.close(there)
-                    return Place(self.fd, name, _is_shared(os.fstat(self.fd)))
+                    return OpenPlace(self.fd, name, _is_shared(os.fstat(self.fd)))
                 self._enter(there)
                 continue
             try:
                 if last and _is_of_the_kernel(there):
-                    return Place(self.fd, name, shared=False, kernels=True)
+                    return OpenPlace(self.fd, name, shared=False, kernels=True)
                 target = self._target(there, name)
             finally:
                 os.close(there)

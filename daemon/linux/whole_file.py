@@ -7,7 +7,7 @@ import errno
 import os
 from pathlib import Path
 
-from .sure_path import Place, place_of
+from .sure_path import OpenPlace, place_of
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -36,12 +36,12 @@ def remove(path: Path) -> None:
         _remove(place)
 
 
-def _new(place: Place) -> Place:
+def _new(place: OpenPlace) -> OpenPlace:
     """Where the new state is written before it takes its place: a name of its own, so that what a killed
     daemon leaves is found by the next one. Whoever could foresee it owns the directory anyway."""
     return place.sibling(f"{place.name}.new")
 
 
-def _remove(place: Place) -> None:
+def _remove(place: OpenPlace) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(place.name, dir_fd=place.fd)

@@ -18,7 +18,7 @@ from ..log import Announcer
 from ..model import PolicyState, Shortfall
 from ..record.entries import Entry
 from .families import About, Now, render
-from .tally import Tally
+from .tally import Totals
 from .textfile import Textfile
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Exporter:
         self._textfile = Textfile(outlets.textfile, directory) if outlets.textfile else None
         self._about = NOBODY
         self._shortfall: Callable[[], Shortfall] = Shortfall
-        self._tally = Tally()
+        self._tally = Totals()
         self._due_ns = self._rendered_clock_ns = 0
         self.text = b""
         self._endpoint = None if outlets.port is None else self._listen(outlets.port)

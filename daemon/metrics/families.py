@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..guard import Standing
+from ..guard import GuardStanding
 from ..model import Knob, Outcome, Shortfall
 from . import exposition
 from .exposition import Buckets, family, labels, one, seconds
-from .tally import STAGES, Tally, VcpuTotals
+from .tally import STAGES, Totals, VcpuTotals
 
 RUN = "dasec_vcpu_run_queue_wait_seconds"
 STAGE = "dasec_stage_seconds"
@@ -37,11 +37,11 @@ class Now:
     resident_bytes: int
     troubles: int
     since_ns: int
-    standings: Sequence[Standing]
+    standings: Sequence[GuardStanding]
     short: Shortfall
 
 
-def render(about: About, tally: Tally, now: Now) -> str:
+def render(about: About, tally: Totals, now: Now) -> str:
     """All metrics as one text; ratios start anew with it."""
     return "".join([*_daemon(about, now), *_doings(tally), *_workloads(tally, now), *_vcpus(tally, now)])
 
@@ -80,7 +80,7 @@ def _daemon(about: About, now: Now) -> Iterator[str]:
     yield one("dasec_start_time_seconds", "gauge", "When the daemon started (Unix time).", about.started_s)
 
 
-def _doings(tally: Tally) -> Iterator[str]:
+def _doings(tally: Totals) -> Iterator[str]:
     yield one("dasec_periods_total", "counter", "Periods decided.", tally.periods)
     yield one("dasec_late_periods_total", "counter", "Periods skipped for being late.", tally.late_periods)
     yield one(
@@ -112,7 +112,7 @@ def _doings(tally: Tally) -> Iterator[str]:
         yield buckets.lines(STAGE, tally.stages[name], tally.stage_ns[name])
 
 
-def _workloads(tally: Tally, now: Now) -> Iterator[str]:
+def _workloads(tally: Totals, now: Now) -> Iterator[str]:
     off = {standing.workload for standing in now.standings if standing.is_neutral}
     given = [(labels(workload=each.name), each) for each in tally.workloads]
     yield family(
@@ -144,7 +144,7 @@ def _workloads(tally: Tally, now: Now) -> Iterator[str]:
     )
 
 
-def _vcpus(tally: Tally, now: Now) -> Iterator[str]:
+def _vcpus(tally: Totals, now: Now) -> Iterator[str]:
     vcpus = tally.vcpus
     yield family(
         "dasec_vcpu_run_seconds_total",
@@ -184,7 +184,7 @@ def _ready_ratio(totals: VcpuTotals, since_ns: int) -> float:
     return round(grown_ns / since_ns, 5) if since_ns else 0.0
 
 
-def _knobs(tally: Tally, vcpus: Sequence[VcpuTotals]) -> Iterator[str]:
+def _knobs(tally: Totals, vcpus: Sequence[VcpuTotals]) -> Iterator[str]:
     held = [(each.given, knobs) for each, knobs in zip(vcpus, tally.knobs, strict=True) if knobs]
     yield family(
         "dasec_vcpu_weight",

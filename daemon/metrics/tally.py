@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 
 from ..model import IDLE, Knob, Knobs, Outcome, Usage, Vcpu, VcpuId, Workload
-from ..record.entries import Entry, Layout, Stages, in_order
+from ..record.entries import Entry, Stages, VcpuOrder, in_order
 from .exposition import WAIT_BOUNDS_NS, Buckets, labels
 
 STAGES = tuple(name.removesuffix("_ns") for name in Stages._fields)
@@ -50,7 +50,7 @@ def libvirt_labels(workload: str, vcpu: str) -> str | None:
     return labels(domain=workload, vcpu=number) if slash and number.isdecimal() and number != name else None
 
 
-class Tally:
+class Totals:
     """All totals; a witness adds every period to them."""
 
     def __init__(self) -> None:
@@ -98,4 +98,4 @@ class Tally:
             for workload in workloads
             for vcpu in workload.vcpus
         }
-        self.workloads, self._order = workloads, Layout.of(workloads).order
+        self.workloads, self._order = workloads, VcpuOrder.of(workloads).order

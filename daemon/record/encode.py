@@ -15,9 +15,9 @@ from .entries import (
     SCHEMA,
     UNCOUNTED,
     Entry,
-    Layout,
     PeriodLine,
     Ref,
+    VcpuOrder,
     decision_row,
     in_order,
     knobs_row,
@@ -61,7 +61,7 @@ class Encoder:
             line["topology"] = topology_row(period.topology)
         if period.workloads != self._workloads:
             self._workloads = period.workloads
-            self._layout = Layout.of(period.workloads)
+            self._layout = VcpuOrder.of(period.workloads)
             self._knobs = [None] * len(self._layout.order)
             self._cores = [None] * len(self._layout.order)
             line["workloads"] = [workload_row(workload) for workload in period.workloads]

@@ -93,17 +93,17 @@ class PeriodLine(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class VcpuOrder:
     """The vCPUs of a period in the order of its workloads, and each one's number."""
 
     order: tuple[VcpuId, ...]
     numbers: Mapping[VcpuId, int]
 
     @staticmethod
-    def of(workloads: Iterable[Workload]) -> Layout:
+    def of(workloads: Iterable[Workload]) -> VcpuOrder:
         """The layout that `workloads` give."""
         order = tuple(vcpu.id for workload in workloads for vcpu in workload.vcpus)
-        return Layout(order, {vcpu: number for number, vcpu in enumerate(order)})
+        return VcpuOrder(order, {vcpu: number for number, vcpu in enumerate(order)})
 
     def ref(self, vcpu: VcpuId) -> Ref:
         """How a line names `vcpu`."""
@@ -114,7 +114,7 @@ class Layout:
         return self.order[ref] if isinstance(ref, int) else VcpuId(*ref)
 
 
-EMPTY_LAYOUT = Layout((), {})
+EMPTY_LAYOUT = VcpuOrder((), {})
 
 
 class Entry(NamedTuple):
@@ -162,7 +162,7 @@ def knobs_row(knobs: Knobs) -> KnobsRow:
     return (*knobs[:2], None if knobs.affinity is None else sorted(knobs.affinity))
 
 
-def decision_row(decision: Decision, layout: Layout, before: PolicyState | None) -> Mapping[str, object]:
+def decision_row(decision: Decision, layout: VcpuOrder, before: PolicyState | None) -> Mapping[str, object]:
     """A decision as a line holds it; of the state, the fields that differ from the state `before`.
 
     A field with the metadata `shown=False` is in headers only: it is large, changes in every period, and
@@ -197,7 +197,7 @@ def state_row(state: PolicyState, before: object) -> Mapping[str, object]:
     return changed
 
 
-def change_row(change: Change, layout: Layout) -> list[object]:
+def change_row(change: Change, layout: VcpuOrder) -> list[object]:
     """A change as a line holds it: who, what, from, to, by which rule."""
     return [
         layout.ref(change.vcpu),
@@ -213,7 +213,7 @@ def shown(result: Result) -> Result:
     return result._replace(detail=printable(result.detail)) if result.detail else result
 
 
-def result_row(result: Result, layout: Layout) -> list[object]:
+def result_row(result: Result, layout: VcpuOrder) -> list[object]:
     """A change and what became of it as a line holds them."""
     row = [*change_row(result.change, layout), result.outcome._value_]
     return [*row, result.detail] if result.detail else row
@@ -240,7 +240,7 @@ class Decoder:
             self._topology = read_topology(line["topology"])
         if "workloads" in line:
             self._workloads = tuple(read_workload(row) for row in line["workloads"])
-            self.layout = Layout.of(self._workloads)
+            self.layout = VcpuOrder.of(self._workloads)
             self._knobs = [None] * len(self.layout.order)
             self._cores = [None] * len(self.layout.order)
         for number, row in line.get("knobs", ()):

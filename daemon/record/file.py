@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..linux.sure_path import Place, place_of
+from ..linux.sure_path import OpenPlace, place_of
 from ..log import Announcer
 from ..model import PolicyState
 from ..policies import Parameters
@@ -148,7 +148,7 @@ def numbered(name: str, number: int) -> str:
     return f"{name}.{number}" if number else name
 
 
-def _has_content(place: Place) -> bool:
+def _has_content(place: OpenPlace) -> bool:
     try:
         status = os.stat(place.name, dir_fd=place.fd, follow_symlinks=place.kernels)
     except FileNotFoundError:

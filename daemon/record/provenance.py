@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from ..model import Change, Core, Knob, KnobValue, Outcome, Period, Result, VcpuId
-from .entries import EMPTY_LAYOUT, Entry, Layout, PeriodLine, result_row
+from .entries import EMPTY_LAYOUT, Entry, PeriodLine, VcpuOrder, result_row
 
 Inputs = Sequence[tuple[str, int]]
 
@@ -44,7 +44,7 @@ class Grounds:
             inputs = seen.get((result.change.vcpu, result.change.knob), ())
             self._add(Ground(result, inputs, entry.period.index, entry.clock_ns))
 
-    def read(self, line: PeriodLine, layout: Layout) -> None:
+    def read(self, line: PeriodLine, layout: VcpuOrder) -> None:
         """Remember what a line of the record tells: all that holds, if it says so, and its own writes."""
         if "held" in line:
             self._in_force.clear()
@@ -103,7 +103,7 @@ def _row(ground: Ground) -> Sequence[object]:
     return [*result_row(result._replace(detail=""), EMPTY_LAYOUT), result.detail, inputs, period, clock_ns]
 
 
-def read_result(row: Sequence[object], layout: Layout) -> Result:
+def read_result(row: Sequence[object], layout: VcpuOrder) -> Result:
     """The inverse of `result_row`."""
     ref, knob, prior, new, rule, outcome, *detail = row
     change = Change(

@@ -32,7 +32,7 @@ class _Differs(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Replayed:
     """What was replayed, and what is worth knowing about the record."""
 
     periods: int
@@ -50,7 +50,7 @@ class _Run:
     decoder: Decoder
 
 
-def replay(path: Path) -> Verdict:
+def replay(path: Path) -> Replayed:
     """Re-decide every period of the record. Raises ReplayFailed or OSError."""
     run: _Run | None = None
     periods = changes = 0
@@ -70,7 +70,7 @@ def replay(path: Path) -> Verdict:
                 raise ReplayFailed(f"{path}:{number}: {difference}") from difference
     if not periods:
         raise ReplayFailed(f"{path}: holds no period: give a file that `dasec run --record` wrote")
-    return Verdict(periods, changes, notices)
+    return Replayed(periods, changes, notices)
 
 
 def _begin(line: bytes) -> _Run:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..model import Period
-from .entries import Decoder, Layout, PeriodLine
+from .entries import Decoder, PeriodLine, VcpuOrder
 from .lines import MALFORMED, RecordLines, begins_anew, not_a_period
 
 
@@ -16,7 +16,7 @@ class Seen(NamedTuple):
 
     period: Period
     line: PeriodLine
-    layout: Layout
+    layout: VcpuOrder
 
 
 class RecordTail:

@@ -61,7 +61,7 @@ class Waits(NamedTuple):
         return 100 - self.ready_ns * 10_000 // (runnable_ns * target_percent) if runnable_ns else 100
 
 
-class Trial(NamedTuple):
+class TransferTrial(NamedTuple):
     """The last transfer, and the gainer's slack before it."""
 
     transfer: Transfer
@@ -77,7 +77,7 @@ class PartiesState(PolicyState):
     cores: tuple[Core, ...] = ()
     elapsed_ns: int = 0
     waits: tuple[tuple[str, Waits], ...] = ()
-    trial: Trial | None = None
+    trial: TransferTrial | None = None
     failed: tuple[tuple[Transfer, int], ...] = ()
     transfers: int = 0
 
@@ -120,7 +120,7 @@ class Parties:
         if transfer is None:
             return ahead
         held = tuple(moved(partition, transfer).items())
-        trial = Trial(transfer, slack[transfer.gainer])
+        trial = TransferTrial(transfer, slack[transfer.gainer])
         return replace(ahead, held=held, trial=trial, transfers=known.transfers + 1)
 
 
@@ -135,7 +135,7 @@ def _counted(known: PartiesState, period: Period) -> PartiesState:
     return replace(known, elapsed_ns=known.elapsed_ns + period.length_ns, waits=tuple(waits.items()))
 
 
-def _helped(trial: Trial, slack: Mapping[str, int]) -> bool:
+def _helped(trial: TransferTrial, slack: Mapping[str, int]) -> bool:
     """Whether the gainer is better off, and the giver not in need now."""
     gainer, _, giver, _ = trial.transfer
     return slack[gainer] > trial.slack_percent and (giver is None or slack[giver] >= LITTLE_PERCENT)

@@ -79,7 +79,7 @@ _AT_REST = frozenset("STtZX")
 """States of proc(5)."""
 
 
-class _Process(NamedTuple):
+class _Parent(NamedTuple):
     pid: int
     parent: int
 
@@ -181,10 +181,10 @@ def _group(hierarchy: cgroupfs.Hierarchy, directory: str) -> str:
     return hierarchy.root + inside
 
 
-def _processes() -> Iterator[_Process]:
+def _processes() -> Iterator[_Parent]:
     for pid in procfs.process_ids():
         try:
-            yield _Process(pid, parent(pid))
+            yield _Parent(pid, parent(pid))
         except (ThreadGone, OSError):
             continue
 

@@ -32,7 +32,7 @@ OPEN = frozenset({Fate.FAILED, Fate.WAITING})
 """The knob may still hold a value of ours, and stays in the journal."""
 
 
-class Verdict(NamedTuple):
+class KnobFate(NamedTuple):
     """One knob and what became of it."""
 
     ref: KnobRef
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     detail: str = ""
 
 
-def judge(one: Outstanding, kernel: Kernel) -> Verdict:
+def judge(one: Outstanding, kernel: Kernel) -> KnobFate:
     """Write the prior value if the kernel still holds one of ours. Never raises.
 
     A mask that is cut by its cpuset may read the same with ours as with the prior, or as with one that
@@ -51,41 +51,41 @@ def judge(one: Outstanding, kernel: Kernel) -> Verdict:
         return _compare_and_write(one, kernel, orphan=False)
     except ThreadGone:
         if one.ref.kind not in OF_A_GROUP:
-            return Verdict(one.ref, Fate.VANISHED)
+            return KnobFate(one.ref, Fate.VANISHED)
     except NotFair:
-        return Verdict(one.ref, Fate.WAITING, f"{describe(one.ref)}: {Fate.WAITING}")
+        return KnobFate(one.ref, Fate.WAITING, f"{describe(one.ref)}: {Fate.WAITING}")
     except Exception as error:  # whatever is wrong with one knob: the others are still to be put back
         return _failed(one.ref, error)
     try:
         return _compare_and_write(one, kernel, orphan=True)
     except ThreadGone:
-        return Verdict(one.ref, Fate.VANISHED)
+        return KnobFate(one.ref, Fate.VANISHED)
     except Exception as error:
         return _failed(one.ref, error)
 
 
-def _failed(ref: KnobRef, error: Exception) -> Verdict:
-    return Verdict(ref, Fate.FAILED, f"{describe(ref)}: {error or type(error).__name__}")
+def _failed(ref: KnobRef, error: Exception) -> KnobFate:
+    return KnobFate(ref, Fate.FAILED, f"{describe(ref)}: {error or type(error).__name__}")
 
 
-def _compare_and_write(one: Outstanding, kernel: Kernel, *, orphan: bool, looks: int = _LOOKS) -> Verdict:
+def _compare_and_write(one: Outstanding, kernel: Kernel, *, orphan: bool, looks: int = _LOOKS) -> KnobFate:
     read, write = (kernel.read_orphan, kernel.write_orphan) if orphan else (kernel.read, kernel.write)
     ref, prior, ours = one
     present = read(ref)
     if not any(value != prior and is_in_force(ref, value, present, kernel) for value in ours):
         if as_before(one, present, kernel):
-            return Verdict(ref, Fate.ALREADY)
+            return KnobFate(ref, Fate.ALREADY)
         if looks > 1 and read(ref) != present:  # its cpuset has changed since we looked at the mask
             return _compare_and_write(one, kernel, orphan=orphan, looks=looks - 1)
         detail = f"{describe(ref)}: somebody else set it to {shown(present)} since"
-        return Verdict(ref, Fate.LEFT_ALONE, detail)
+        return KnobFate(ref, Fate.LEFT_ALONE, detail)
     write(ref, prior)
     for _ in range(_LOOKS):  # its cpuset may change, and the thread may end, while we look
         present = read(ref)
         if present == prior or present == kernel.in_force(ref, prior):
-            return Verdict(ref, Fate.PUT_BACK)
+            return KnobFate(ref, Fate.PUT_BACK)
     detail = f"{describe(ref)}: set to {shown(prior)}, the kernel made it {shown(present)}"
-    return Verdict(ref, Fate.FAILED, detail)
+    return KnobFate(ref, Fate.FAILED, detail)
 
 
 def as_before(one: Outstanding, present: NativeValue, kernel: Kernel) -> bool:

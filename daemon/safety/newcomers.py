@@ -18,7 +18,7 @@ from .births import Births
 from .journal.codec import Bequest
 from .journal.ledger import ANY_PROCESS, Outstanding
 from .kernel import Kernel
-from .knobs import Fate, Verdict, describe, is_in_force, judge
+from .knobs import Fate, KnobFate, describe, is_in_force, judge
 
 _CLEAN_SWEEPS = 2
 """One reads the tasks one after the other: somebody may have a child behind its back, and end before it."""
@@ -31,7 +31,7 @@ _Heir = tuple[Outstanding, int]
 """Whom to put back, and of which of our processes."""
 
 
-def disinherit(held: Sequence[Verdict], bequests: Sequence[Bequest], kernel: Kernel) -> list[Verdict]:
+def disinherit(held: Sequence[KnobFate], bequests: Sequence[Bequest], kernel: Kernel) -> list[KnobFate]:
     """What became of these knobs, which are held, and of those of heirs.
 
     Sweeps the processes of which at least one thread is known to be the one that we held (the process id
@@ -47,7 +47,7 @@ def disinherit(held: Sequence[Verdict], bequests: Sequence[Bequest], kernel: Ker
     births.expect({one.ref.vcpu for one in held if one.ref.kind in kinds and one.fate is not Fate.VANISHED})
     seen = {one.ref for one in held}
     process_of: dict[VcpuId, int] = {}
-    verdicts: list[Verdict] = []
+    verdicts: list[KnobFate] = []
     clean = dict.fromkeys(living, 0)
     late = 0
     for _ in range(_SWEEPS):
@@ -74,11 +74,11 @@ def disinherit(held: Sequence[Verdict], bequests: Sequence[Bequest], kernel: Ker
     ]
 
 
-def _unproven(one: Verdict) -> Verdict:
+def _unproven(one: KnobFate) -> KnobFate:
     if one.fate in (Fate.VANISHED, Fate.WAITING):
         return one
     detail = f"{describe(one.ref)}: may have been passed on to a thread that is still being born"
-    return Verdict(
+    return KnobFate(
         one.ref, Fate.FAILED, f"{detail}: the machine has no time for it; run `dasec restore` then"
     )
 

@@ -22,7 +22,7 @@ from .journal.directory import JournalBusy, Notice
 from .journal.journal import DIRECTORY, Journal, peek
 from .journal.ledger import Outstanding
 from .kernel import Kernel, LinuxKernel
-from .knobs import OPEN, Fate, Verdict, judge
+from .knobs import OPEN, Fate, KnobFate, judge
 from .newcomers import disinherit
 from .takeover import overtaken
 
@@ -43,7 +43,7 @@ _LINUX = LinuxKernel()
 class Verdicts(NamedTuple):
     """What became of each knob, and of each group."""
 
-    knobs: Sequence[Verdict]
+    knobs: Sequence[KnobFate]
     groups: Sequence[GroupVerdict] = ()
 
     def settled(self) -> Iterator[KnobRef]:
@@ -62,7 +62,7 @@ class Verdicts(NamedTuple):
         )
 
     def _said(self, fate: Fate) -> tuple[str, ...]:
-        both: tuple[Verdict | GroupVerdict, ...] = (*self.knobs, *self.groups)
+        both: tuple[KnobFate | GroupVerdict, ...] = (*self.knobs, *self.groups)
         return tuple(one.detail for one in both if one.fate is fate)
 
 
@@ -129,15 +129,15 @@ def restore(directory: Path = DIRECTORY, *, force: bool = False) -> tuple[Restor
     return put_back(ledger.outstanding(), (), ledger.bequests()), notices
 
 
-def _disinherit(verdicts: list[Verdict], bequests: Sequence[Bequest], kernel: Kernel) -> list[Verdict]:
+def _disinherit(verdicts: list[KnobFate], bequests: Sequence[Bequest], kernel: Kernel) -> list[KnobFate]:
     try:
         return disinherit(verdicts, bequests, kernel)
     except Exception as error:  # groups are still to be removed, and the rest to be settled
         why = f"threads born with values of ours: {error or type(error).__name__}"
-        return [*verdicts, *(Verdict(one.ref, Fate.FAILED, why) for one in verdicts[:1])]
+        return [*verdicts, *(KnobFate(one.ref, Fate.FAILED, why) for one in verdicts[:1])]
 
 
 def _judge_kinds(
     kinds: Sequence[NativeKnob], outstanding: tuple[Outstanding, ...], kernel: Kernel
-) -> list[Verdict]:
+) -> list[KnobFate]:
     return [judge(one, kernel) for kind in kinds for one in outstanding if one.ref.kind is kind]

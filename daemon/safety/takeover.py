@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from .journal.ledger import Outstanding
 from .kernel import Kernel
-from .knobs import Fate, Verdict, judge
+from .knobs import Fate, KnobFate, judge
 
 
-def overtaken(verdicts: Sequence[Verdict], knobs: Sequence[Outstanding], kernel: Kernel) -> Iterator[Verdict]:
+def overtaken(
+    verdicts: Sequence[KnobFate], knobs: Sequence[Outstanding], kernel: Kernel
+) -> Iterator[KnobFate]:
     """The verdicts, with what such a thread has brought along put back.
 
     It shows by a value that is not ours in the main thread's knob, and was ours in that of a thread which has

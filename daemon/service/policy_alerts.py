@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..critical import CriticalState
-from ..guard import GuardState, Standing, Verdict
+from ..guard import GuardStanding, GuardState, Verdict
 from ..guard.judge import WHOLE
 from ..guard.state import standings_in
 from ..log import Announcer
@@ -17,7 +17,7 @@ BLIND_PERIODS = 25
 blind; in the period after a vCPU has come, its counters have no difference yet."""
 
 
-def verdict_of(standing: Standing, policy: str, period_ms: int) -> str:
+def verdict_of(standing: GuardStanding, policy: str, period_ms: int) -> str:
     """The guard's verdict on one workload in one line."""
     if standing.verdict is Verdict.UNTRIED:
         return f"policy {policy} not tried yet"
@@ -42,7 +42,7 @@ class Remarks:
 
     def __init__(self, policy: str, period_ms: int, announcer: Announcer) -> None:
         self._policy, self._period_ms, self._announcer = policy, period_ms, announcer
-        self._standings: tuple[Standing, ...] = ()
+        self._standings: tuple[GuardStanding, ...] = ()
         self._blind_for: Counter[str] = Counter()
 
     def write(self, entry: Entry, before: PolicyState) -> None:  # noqa: ARG002  # the interface of witnesses
@@ -70,7 +70,7 @@ class Remarks:
         self._policy, self._standings = policy, ()
         self._blind_for.clear()
 
-    def _judge(self, standing: Standing) -> None:
+    def _judge(self, standing: GuardStanding) -> None:
         about = _about(standing)
         trouble = about + verdict_of(standing, self._policy, self._period_ms) if standing.is_neutral else None
         self._announcer.state(about, trouble, f"{about}policy {self._policy} is tried again")
@@ -92,7 +92,7 @@ class Remarks:
                 )
 
 
-def _about(standing: Standing) -> str:
+def _about(standing: GuardStanding) -> str:
     return f"workload {standing.workload}: guard: "
 
 

@@ -37,7 +37,7 @@ from .live_config import Regime
 from .policy_alerts import Remarks
 from .status_file import StatusFile
 from .systemd import ServiceManager
-from .timer import Pace
+from .timer import Timer
 
 if TYPE_CHECKING:
     from ..metrics.exporter import Exporter
@@ -143,7 +143,7 @@ def serve(order: Order) -> None:
         )
         _introduce(order, stage.host.capabilities)
         stack.enter_context(giving_way())
-        with Pace(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by) as pace:
+        with Timer(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by) as pace:
             restored = control(parts, pace)
         manager.stopping()
         _conclude(restored)

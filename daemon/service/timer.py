@@ -16,7 +16,7 @@ UNWATCHED_S = 0.8
 miss its journal. A rest takes up to 1.6 s (budget.py)."""
 
 
-class Pace:
+class Timer:
     """Absolute deadlines on CLOCK_MONOTONIC; signals are blocked and seen only while waiting.
 
     So a signal never cuts a period in two, and a missed deadline is skipped, not queued.

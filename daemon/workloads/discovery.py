@@ -30,7 +30,7 @@ class Discovery(Protocol):
         """Let all descriptors go."""
 
 
-class Notices:
+class OnceEach:
     """Lets a notice through once; one that has ceased to hold may be given again later."""
 
     def __init__(self) -> None:

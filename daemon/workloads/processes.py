@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..roster import RosterEntry
-from .discovery import SCAN_NS, Discovered, Notices
+from .discovery import SCAN_NS, Discovered, OnceEach
 from .lives import Lives
 
 NAMES_REFRESHED_IN = 8
@@ -87,7 +87,7 @@ class StaticWorkloads:
         self._due_ns = dict.fromkeys(self._met_in_groups, 0)
         self._scans = 0
         self._scanned_ns: int | None = None
-        self._notices = Notices()
+        self._notices = OnceEach()
         self._roster: tuple[RosterEntry, ...] = ()
 
     def discover(self, clock_ns: int) -> Discovered:

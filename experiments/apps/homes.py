@@ -12,7 +12,7 @@ from dasec.lab.demo.controller import Managed
 from dasec.lab.demo.layout import (
     CLIENT,
     Group,
-    Layout,
+    GroupLayout,
     emulator_group,
     groups_for,
     home_of,
@@ -42,7 +42,7 @@ class Home:
     is: vCPUs, and perhaps other threads."""
 
     tree: Tree
-    layout: Layout
+    layout: GroupLayout
     instance: Instance
     where: str
     """The place's name."""
@@ -93,7 +93,7 @@ class Home:
 
     def managed(self, pids: tuple[int, ...]) -> Managed | None:
         """As the daemon is told; None for whom it cannot know: no group around its vCPUs, no process yet."""
-        cgroup = f"{self.tree.name}/{managed_group(self.tenant)}" if self.layout is Layout.VM else None
+        cgroup = f"{self.tree.name}/{managed_group(self.tenant)}" if self.layout is GroupLayout.VM else None
         if not pids and not cgroup:
             return None
         return Managed(self.instance.name, share_of(self.tenant, self.layout), pids, cgroup)
@@ -101,7 +101,7 @@ class Home:
 
 def make_homes(tree: Tree, cell: Cell, cores: int) -> tuple[Home, ...]:
     """The groups of all instances, made."""
-    layout = Layout(cell.layout)
+    layout = GroupLayout(cell.layout)
     homes = tuple(Home(tree, layout, instance, cell.place) for instance in cell.instances)
     tree.make(groups_for(Scenario(cores, tuple(home.tenant for home in homes)), layout))
     return homes

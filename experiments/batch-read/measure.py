@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from dasec.bpf.thread_counters import Row, ThreadCounters
+from dasec.bpf.thread_counters import ThreadCounters, ThreadTotals
 from dasec.hosts.mainline.sample import Sampler
 from dasec.hosts.threads.thread import ManagedThread
 from dasec.lab.overhead.burners import burden, burning
@@ -108,7 +108,7 @@ def main() -> None:
             assert everybody.seat(at, thread.id.tid, thread.id.start_ticks)
         lengths: list[int] = []
 
-        def changed() -> list[Row]:
+        def changed() -> list[ThreadTotals]:
             rows = batch.read()
             lengths.append(len(rows))
             return rows

@@ -14,7 +14,7 @@ from pathlib import Path
 from dasec.errors import Refusal
 from dasec.lab.demo.arms import CONTROL, NONE, settings_of
 from dasec.lab.demo.results import RunResult
-from dasec.lab.demo.run import Plan, Tools, record_name
+from dasec.lab.demo.run import DemoPlan, Tools, record_name
 from dasec.lab.demo.tree import Tree
 from dasec.lab.demo.workspace import prepared
 from dasec.lab.load_tool import find_tool
@@ -60,7 +60,7 @@ def site(cpus: Cpus) -> Iterator[Site]:
         yield Site(Tools(find_tool(), memcached=Path("/nonexistent")), tree, directory)
 
 
-def unhurried(plan: Plan) -> Plan:
+def unhurried(plan: DemoPlan) -> DemoPlan:
     """Without a cost budget: the daemon has a core here that serves nobody else, and is a tenth as fast as
     those that the budget is made for."""
     told = {arm: plan.settings.get(arm, settings_of(arm)) for arm in plan.arms if arm not in PLAIN}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.statistics import Estimate, estimate
 
 from ..suite.store import Done
@@ -78,7 +78,7 @@ def summarise(done: Sequence[Done], cores: int) -> tuple[Entitled, ...]:
     )
     for cell in cells:
         mine = [one for one in done if one.cell == cell.name]
-        claims = entitled(CONTESTS[cell.contest].scenario(cores), Layout(cell.layout))
+        claims = entitled(CONTESTS[cell.contest].scenario(cores), GroupLayout(cell.layout))
         for index, tenant in enumerate(mine[0].of(NONE).tenants):
             rows = [
                 _Row(*(one.of(arm).tenants[index].cores for arm in (NONE, CONTROL, POLICY))) for one in mine

@@ -8,7 +8,7 @@ from dataclasses import replace
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.scenario import Timing
 
 from ..suite.options import giving
@@ -42,7 +42,7 @@ def wish_for(options: dict[str, object], cores: int, store: Store[Wish], *, pinn
     seconds, warmup_s, lead_s = (float(str(options[name])) for name in ("seconds", "warmup", "lead"))
     wish = Wish(
         _names("contests", str(options["contests"]), tuple(CONTESTS)),
-        _names("layouts", str(options["layouts"]), tuple(map(str, Layout))),
+        _names("layouts", str(options["layouts"]), tuple(map(str, GroupLayout))),
         int(str(options["repetitions"])),
         Timing(seconds, warmup_s, lead_s),
         cores,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.scenario import Scenario, Service
 
 ENDLESS_PER_S = 10_000
@@ -20,7 +20,7 @@ MAIN_US, HELPER_US = 500.0, 600.0
 """Of a request, where the load tool is told nothing else (experiments/load/src/service_options.c)."""
 
 
-def entitled(scenario: Scenario, layout: Layout) -> Mapping[str, float] | None:
+def entitled(scenario: Scenario, layout: GroupLayout) -> Mapping[str, float] | None:
     """In cores, by workload; None if what they want changes with time."""
     claims = {}
     for tenant in scenario.tenants:
@@ -28,7 +28,7 @@ def entitled(scenario: Scenario, layout: Layout) -> Mapping[str, float] | None:
         if dict(tenant.options).get("alternate-s", "0") != "0":
             return None
         claims[tenant.name] = tuple(claims_of(tenant))
-    if layout is Layout.VM:
+    if layout is GroupLayout.VM:
         return dict(zip(claims, divide(list(map(sum, claims.values())), scenario.cores), strict=True))
     each = iter(divide([want for wants in claims.values() for want in wants], scenario.cores))
     return {name: sum(next(each) for _ in wants) for name, wants in claims.items()}

@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 
 from dasec.lab.demo.arms import CONTROL, NONE, settings_of
-from dasec.lab.demo.layout import Layout
-from dasec.lab.demo.run import Plan
+from dasec.lab.demo.layout import GroupLayout
+from dasec.lab.demo.run import DemoPlan
 from dasec.lab.demo.scenario import Timing
 
 from ..suite.blocks import Block
@@ -56,12 +56,12 @@ class Cell:
         return cls(contest, layout)
 
 
-def plan_of(wish: Wish, block: Block[Cell]) -> Plan:
+def plan_of(wish: Wish, block: Block[Cell]) -> DemoPlan:
     """The block as the demo's machinery takes it; the guard is off, the policy itself is measured."""
     cell = block.cell
-    return Plan(
+    return DemoPlan(
         CONTESTS[cell.contest].scenario(wish.cores),
-        Layout(cell.layout),
+        GroupLayout(cell.layout),
         wish.timing,
         block.arms,
         wish.repetitions,

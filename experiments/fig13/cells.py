@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from dasec.lab.demo.arms import CONTROL, NONE, schedule
-from dasec.lab.demo.layout import Layout
-from dasec.lab.demo.run import Plan
+from dasec.lab.demo.layout import GroupLayout
+from dasec.lab.demo.run import DemoPlan
 from dasec.lab.demo.scenario import FanOut, Scenario, Timing
 
 from ..counted.cpus import Cpus
@@ -65,11 +65,11 @@ class Cell:
         return cls(ratio, repetition)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> DemoPlan:
         """In the demo's terms."""
         settings = {arm: settings_for(arm) for arm in POLICIES}
         timing = Timing(SECONDS, WARMUP_S, LEAD_S + LEAD_OF_A_SERVICE_S * self.ratio)
-        return Plan(scenario_for(self.ratio), Layout.VM, timing, ARMS, REPETITIONS, SEED, settings)
+        return DemoPlan(scenario_for(self.ratio), GroupLayout.VM, timing, ARMS, REPETITIONS, SEED, settings)
 
     @property
     def order(self) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from dasec.lab.demo.arms import CONTROL, NONE
 from dasec.lab.demo.results import ALL, Measured
 from dasec.lab.demo.statistics import (
+    Effect,
     Estimate,
-    Verdict,
     control_spread,
     estimate,
     overall,
@@ -34,7 +34,7 @@ class Comparison:
     ratios: tuple[float, ...]
     estimate: Estimate
     control_spread: float
-    verdict: Verdict | None
+    verdict: Effect | None
 
 
 def compare(measured: Measured) -> tuple[Comparison, ...]:
@@ -65,7 +65,7 @@ def _ratios(measured: Measured, arm: str, workload: str, metric: str) -> tuple[f
     )
 
 
-def verdict_on(arm: str, comparisons: tuple[Comparison, ...], workload: str = ALL) -> Verdict:
+def verdict_on(arm: str, comparisons: tuple[Comparison, ...], workload: str = ALL) -> Effect:
     """The verdict on a policy: over all workloads, or for one."""
     return overall(
         [

@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 
 from dasec.lab.demo.arms import GUARDED, settings_of
-from dasec.lab.demo.layout import Layout
-from dasec.lab.demo.run import Plan
+from dasec.lab.demo.layout import GroupLayout
+from dasec.lab.demo.run import DemoPlan
 from dasec.lab.demo.scenario import Scenario, Timing
 
 from ..suite.blocks import Block
@@ -91,13 +91,13 @@ def cells_of(wish: Wish) -> Cells:
     return Cells(tuple(possible.values()), tuple(impossible))
 
 
-def plan_of(wish: Wish, block: Block[Cell]) -> Plan:
+def plan_of(wish: Wish, block: Block[Cell]) -> DemoPlan:
     """The block as the demo's machinery takes it; arrivals depend on seed, cell and repetition alone."""
     critical = [name for tenant in block.cell.scenario.tenants for name in tenant.critical]
     seed = random.Random(f"{wish.seed}/{block.cell.name}").randrange(2**31)
-    return Plan(
+    return DemoPlan(
         block.cell.scenario,
-        Layout(block.cell.layout),
+        GroupLayout(block.cell.layout),
         wish.timing,
         wish.arms,
         wish.repetitions,

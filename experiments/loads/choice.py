@@ -13,7 +13,7 @@ from dasec.config.config import ConfigError, check
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.demo.arms import CONTROL, GUARDED, arms_for
 from dasec.lab.demo.controller import Managed, configuration
-from dasec.lab.demo.layout import NEUTRAL, Layout
+from dasec.lab.demo.layout import NEUTRAL, GroupLayout
 from dasec.policies import POLICIES
 
 from ..suite.options import giving
@@ -103,7 +103,7 @@ def _numbers(option: str, text: str, most: float) -> tuple[float, ...]:
 
 def _layouts(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
-    if not set(names) <= set(map(str, Layout)):
+    if not set(names) <= set(map(str, GroupLayout)):
         raise Refusal(ExitStatus.USAGE, f"loads: --layouts: {text}: give flat, vm or both: flat,vm")
     return names
 

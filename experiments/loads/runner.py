@@ -12,7 +12,7 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.lab.demo.blame import BlameWatch
 from dasec.lab.demo.needs import find_tools, find_tree
 from dasec.lab.demo.results import RunResult
-from dasec.lab.demo.run import Bench, Plan, Tools, calibrate, measure_one
+from dasec.lab.demo.run import Bench, DemoPlan, Tools, calibrate, measure_one
 from dasec.lab.demo.tree import Tree
 
 from ..suite.blocks import Block, Named
@@ -34,7 +34,7 @@ class Site:
     calibration: float
     blame: BlameWatch | None
 
-    def bench(self, plan: Plan, records: Path | None) -> Bench:
+    def bench(self, plan: DemoPlan, records: Path | None) -> Bench:
         """For the runs of this plan, whose records go there, if anywhere."""
         return Bench(plan, self.tools, self.tree, self.directory, self.calibration, self.blame, records)
 

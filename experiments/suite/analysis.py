@@ -14,8 +14,8 @@ from dasec.lab.demo.results import RunResult, TenantResult
 from dasec.lab.demo.statistics import (
     CONFIDENCE,
     RESAMPLES,
+    Effect,
     Estimate,
-    Verdict,
     control_spread,
     estimate,
     geometric_mean,
@@ -73,7 +73,7 @@ class Compared:
     """Of all workloads' CPU time, compared with the plain host, the smallest."""
     daemon_cpu: float
     """In cores."""
-    verdict: Verdict | None
+    verdict: Effect | None
     goal: str
 
 

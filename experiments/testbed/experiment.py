@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.layout import Layout
-from dasec.lab.demo.run import Plan
+from dasec.lab.demo.layout import GroupLayout
+from dasec.lab.demo.run import DemoPlan
 from dasec.lab.demo.scenario import Scenario
 
 from ..counted.cpus import Cpus
@@ -96,7 +96,7 @@ class Experiment:
     workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
     ratios: Annotated[tuple[Positive, ...], Field(min_length=1)]
     policies: tuple[Annotated[str, AfterValidator(known)], ...]
-    layouts: tuple[Layout, ...] = (Layout.VM,)
+    layouts: tuple[GroupLayout, ...] = (GroupLayout.VM,)
     topology: tuple[Count, Count, Count] | None = None
     """Sockets, cores, threads: their product is the CPUs and one that measures."""
     turn_instructions: Annotated[int, Field(ge=SHORTEST_TURN, le=LONGEST_TURN)] = TURN
@@ -164,7 +164,7 @@ class Experiment:
                         name = f"{workload.name}-{rate_per_s:g}"
                         yield Cell(name, scenario.consolidation_ratio, asked, str(layout), scenario)
 
-    def plan(self, block: Block[Cell]) -> Plan:
+    def plan(self, block: Block[Cell]) -> DemoPlan:
         """The block as the demo's machinery takes it."""
         plan = plan_of(self.wish, block)
         rla = self._rla_on_cfs() if self.kernel == CFS else ""

@@ -9,6 +9,7 @@ import pkgutil
 import statistics
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -84,6 +85,15 @@ def test_no_file_is_longer_than_the_cap_and_half_of_them_are_short() -> None:
     sizes = {source.path: source.line_count for source in all_sources() if source.line_count > 1}
     assert {path: size for path, size in sizes.items() if size > FILE_CAP} == {}
     assert statistics.median(sizes.values()) <= FILE_MEDIAN
+
+
+def test_no_two_modules_have_a_class_of_the_same_name() -> None:
+    homes = defaultdict(list)
+    for source in all_sources():
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(source.path)
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
 def test_no_function_is_longer_than_the_cap() -> None:

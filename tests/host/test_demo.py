@@ -15,9 +15,9 @@ import pytest
 
 from dasec.errors import Refusal
 from dasec.lab.demo.arms import CONTROL, NONE, arms_for
-from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.needs import find_tools
-from dasec.lab.demo.run import Plan, Progress, measure_all
+from dasec.lab.demo.run import DemoPlan, DemoProgress, measure_all
 from dasec.lab.demo.scenario import Timing
 from dasec.lab.demo.situations import situations_for
 from dasec.lab.demo.tree import Tree
@@ -173,8 +173,8 @@ def test_a_workload_that_dies_ends_the_demo_in_one_line_and_leaves_nothing(
 def test_a_machine_that_is_never_ready_in_time_is_told_so_and_nothing_is_left(tmp_path: Path) -> None:
     tree = Tree.of(find_hierarchy())
     timing = Timing(seconds=1.0, lead_s=1e-6)
-    plan = Plan(situations_for(2)[0].scenario, Layout.VM, timing, arms_for([]), 2, 1)
-    idle = Progress(begin=lambda number, arm, repetition: None, tick=lambda: None)
+    plan = DemoPlan(situations_for(2)[0].scenario, GroupLayout.VM, timing, arms_for([]), 2, 1)
+    idle = DemoProgress(begin=lambda number, arm, repetition: None, tick=lambda: None)
     with pytest.raises(Refusal, match="not ready within"), prepared(tree, tmp_path / "demo") as directory:
         measure_all([plan], find_tools(), tree, directory, idle)
     assert left_over() == []

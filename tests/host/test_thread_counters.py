@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from dasec.bpf import libbpf
-from dasec.bpf.thread_counters import Row, State, ThreadCounters
+from dasec.bpf.thread_counters import State, ThreadCounters, ThreadTotals
 from dasec.linux import procfs
 from guests.waiting import wait_for
 
@@ -45,7 +45,7 @@ def take(counters: ThreadCounters, seat: int, pid: int) -> bool:
     return counters.seat(seat, pid, Children.start_ticks(pid))
 
 
-def by_seat(rows: list[Row]) -> dict[int, Row]:
+def by_seat(rows: list[ThreadTotals]) -> dict[int, ThreadTotals]:
     return {row.seat: row for row in rows}
 
 

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from dasec.critical import Critical, CriticalParameters, CriticalState, Fairness
 from dasec.critical.latency import LONGEST_NS
-from dasec.critical.memory import Level, Memory
+from dasec.critical.memory import Counting, Memory
 from dasec.critical.scores import FULL, judge
 from dasec.critical.weights import PAY_DIVISOR, Claims, divide
 from dasec.model import Knobs, Period, PolicyState, VcpuId
@@ -229,7 +229,7 @@ def remembered(draw: st.DrawFn) -> list[Memory]:
                 draw(st.integers(0, 10**5)),
                 tuple(sorted(edges.items())),
                 4,
-                draw(st.sampled_from(Level)),
+                draw(st.sampled_from(Counting)),
             )
         )
     return made

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasec.guard import Guarded, GuardParameters, GuardState, Verdict
-from dasec.guard.judge import MOST_PAIRS, Evidence, Finding, find
+from dasec.guard.judge import MOST_PAIRS, Evidence, SoFar, find
 from dasec.guard.state import Trial
 from dasec.guard.switch import held
 from dasec.guard.trial import judged, weigh
@@ -99,31 +99,31 @@ def evidence(pairs: list[tuple[int, int]]) -> Evidence:
 def test_windows_are_never_harm_both_ways(pairs: list[tuple[int, int]]) -> None:
     swapped = [(later, earlier) for earlier, later in pairs]
     both = [find(evidence(one), 12, len(pairs)) for one in (pairs, swapped)]
-    assert both.count(Finding.HARM) <= 1
+    assert both.count(SoFar.HARM) <= 1
 
 
-@pytest.mark.parametrize(("lead", "finding"), [(25, Finding.HARM), (10, Finding.FINE)])
-def test_at_the_end_of_a_trial_what_is_likelier_for_the_host_holds(lead: int, finding: Finding) -> None:
+@pytest.mark.parametrize(("lead", "finding"), [(25, SoFar.HARM), (10, SoFar.FINE)])
+def test_at_the_end_of_a_trial_what_is_likelier_for_the_host_holds(lead: int, finding: SoFar) -> None:
     seen = Evidence([lead] * MOST_PAIRS)
-    assert find(seen, 12, MOST_PAIRS - 1) is Finding.OPEN
+    assert find(seen, 12, MOST_PAIRS - 1) is SoFar.OPEN
     assert find(seen, 12, MOST_PAIRS) is finding
 
 
 @given(stretches)
 def test_a_trial_comes_to_an_end(pairs: list[tuple[int, int]]) -> None:
     if len(pairs) >= MOST_PAIRS:
-        assert find(evidence(pairs), 12, len(pairs)) is not Finding.OPEN
+        assert find(evidence(pairs), 12, len(pairs)) is not SoFar.OPEN
 
 
 Windows = Sequence[Sequence[tuple[str, int]]]
 
 
-def tried(windows: Windows, passes: int) -> tuple[Finding, int]:
+def tried(windows: Windows, passes: int) -> tuple[SoFar, int]:
     """What a trial of these windows says (harm, if to anybody), and after how many pairs."""
     for pairs in range(1, len(windows) // 2 + 1):
         judgement = judged(Trial(windows=tuple(map(tuple, windows[: 2 * pairs]))), 12, passes)
         if judgement.is_over:
-            return Finding.HARM if judgement.harmed else judgement.host, pairs
+            return SoFar.HARM if judgement.harmed else judgement.host, pairs
     raise AssertionError(f"no end after {len(windows)} windows")
 
 
@@ -142,7 +142,7 @@ def test_a_policy_that_gains_passes_most_trials_even_under_wild_noise(
             ]
             for window in range(2 * MOST_PAIRS)
         ]
-        off += tried(windows, 0)[0] is Finding.HARM
+        off += tried(windows, 0)[0] is SoFar.HARM
     assert off <= trials * most
 
 
@@ -165,7 +165,7 @@ def off_percent(factor: float, passes: int) -> int:
                 for window in range(2 * MOST_PAIRS)
             ]
             verdicts.append(tried(windows, passes)[0])
-    return 100 * verdicts.count(Finding.HARM) // len(verdicts)
+    return 100 * verdicts.count(SoFar.HARM) // len(verdicts)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from dasec.safety.heirs import Heirs
 from dasec.safety.journal.journal import Journal
 from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.kernel import Kernel
-from dasec.safety.knobs import Verdict, judge
+from dasec.safety.knobs import KnobFate, judge
 
 from . import scenarios, syscalls, worlds
 from .explore import Found, explore
@@ -49,7 +49,7 @@ def no_identity(patches: Patches) -> Scenario:
 def foreign_overwritten(patches: Patches) -> Scenario:
     """Whatever somebody else has set is put back, too."""
 
-    def judge_all(one: Outstanding, kernel: Kernel) -> Verdict:
+    def judge_all(one: Outstanding, kernel: Kernel) -> KnobFate:
         try:
             return judge(one._replace(ours=(*one.ours, kernel.read(one.ref))), kernel)
         except Exception:

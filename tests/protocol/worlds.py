@@ -20,7 +20,7 @@ from dasec.hosts.host import HostSettings
 from dasec.hosts.threads.adopt import Adoption
 from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
 from dasec.hosts.threads.interface import Adopts
-from dasec.hosts.threads.looks import Looks, Sample
+from dasec.hosts.threads.looks import LookedAt, Looks
 from dasec.hosts.threads.thread import ManagedThread, why_not
 from dasec.linux.knob import Write
 from dasec.model import Capabilities, Change, Counters, Knob, Knobs, KnobValue, Restored, Snapshot, VcpuId
@@ -333,9 +333,9 @@ class AllSeen:
 
     threads: tuple[ManagedThread, ...]
 
-    def take(self, clock_ns: int) -> Sample:
+    def take(self, clock_ns: int) -> LookedAt:
         """See Looks."""
-        sample = Sample([], [], [], [])
+        sample = LookedAt([], [], [], [])
         suspects, closely = [], []
         for thread in self.threads:
             task = machine().tasks.get(thread.id.tid)

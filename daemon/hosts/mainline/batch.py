@@ -11,10 +11,10 @@ import threading
 from collections.abc import Sequence
 
 from ...bpf.libbpf import BpfUnavailable
-from ...bpf.thread_counters import Row, State, ThreadCounters
+from ...bpf.thread_counters import State, ThreadCounters, ThreadTotals
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
-from ..threads.looks import Sample, in_turn
+from ..threads.looks import LookedAt, in_turn
 from ..threads.thread import ManagedThread, why_not
 from .sample import LONGEST_TICK_NS
 
@@ -57,7 +57,7 @@ class Seating:
         by_id = {thread.id: thread for thread in threads}
         return {seat: by_id[who] for who, seat in self._seat_of.items()}, gone
 
-    def read(self) -> list[Row]:
+    def read(self) -> list[ThreadTotals]:
         """Who was awake, has ended, or has other knobs than at the last call."""
         return self._kernel.read()
 
@@ -88,9 +88,9 @@ class BatchSampler:
         self._waiting: dict[int, tuple[int, int]] = {}
         self._turn = 0
 
-    def take(self, clock_ns: int) -> Sample:
+    def take(self, clock_ns: int) -> LookedAt:
         """One call, and a new entry for whoever it names."""
-        sample = Sample(self._gone, [], [], [])
+        sample = LookedAt(self._gone, [], [], [])
         self._gone = []
         suspects: list[ManagedThread] = []
         closely: list[ManagedThread] = []

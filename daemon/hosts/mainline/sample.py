@@ -23,7 +23,7 @@ from operator import ne
 
 from ...linux import procfs
 from ...model import Core, Counters, ThreadState, VcpuId
-from ..threads.looks import SLEEPERS_READ_BACK, Sample, in_turn
+from ..threads.looks import SLEEPERS_READ_BACK, LookedAt, in_turn
 from ..threads.thread import ManagedThread, why_not
 
 SLEEPERS_READ = 8
@@ -76,7 +76,7 @@ class Sampler:
         self._turn = self._turn_of_knobs = 0
         self._fields_from_processor = _fields_from_processor()
 
-    def take(self, clock_ns: int) -> Sample:
+    def take(self, clock_ns: int) -> LookedAt:
         """Read what has to be read, and bring the counters up to date."""
         lines = self._read_schedstats()
         changed = list(compress(count(), map(ne, lines, self._lines)))
@@ -92,7 +92,7 @@ class Sampler:
         turn = self._turn_of_knobs
         self._turn_of_knobs = turn + 1
         suspects = (*busy, *in_turn(threads, turn, SLEEPERS_READ_BACK))
-        sample = Sample([threads[at] for at in gone], [], suspects, in_turn(threads, turn, 1))
+        sample = LookedAt([threads[at] for at in gone], [], suspects, in_turn(threads, turn, 1))
         awake = self._read_stats(look, sample)
         self._enter(changed, numbers)
         self._mark_asleep(self._awake.difference(awake, changed))
@@ -130,7 +130,7 @@ class Sampler:
         self._turn = start + SLEEPERS_READ if start + SLEEPERS_READ < len(self.threads) else 0
         return range(start, min(start + SLEEPERS_READ, len(self.threads)))
 
-    def _read_stats(self, look: Iterable[int], sample: Sample) -> set[int]:
+    def _read_stats(self, look: Iterable[int], sample: LookedAt) -> set[int]:
         """The cores of these threads; and which of them are awake."""
         awake = set()
         for at in look:

@@ -17,7 +17,7 @@ from ...linux.dasecfile import Columns, DasecFile
 from ...linux.errors import ThreadGone
 from ...linux.knob import NativeKnob
 from ...model import Core, Counters, ThreadState, VcpuId
-from ..threads.looks import SLEEPERS_READ_BACK, Sample, in_turn
+from ..threads.looks import SLEEPERS_READ_BACK, LookedAt, in_turn
 from ..threads.thread import ManagedThread, why_not
 from .files import ProcessFiles
 
@@ -45,13 +45,13 @@ class FileSampler:
         members: dict[int, dict[int, ManagedThread]] = {}
         for thread in threads:
             members.setdefault(thread.id.pid, {})[thread.id.tid] = thread
-        self._processes = [_Process(pid, of_it, counters) for pid, of_it in members.items()]
+        self._processes = [_ProcessLines(pid, of_it, counters) for pid, of_it in members.items()]
 
-    def take(self, clock_ns: int) -> Sample:
+    def take(self, clock_ns: int) -> LookedAt:
         """Read every process, and bring the counters up to date."""
         suspects = [*in_turn(self._threads, self._turn, SLEEPERS_READ_BACK)]
         closely = [*in_turn(self._threads, self._turn, 1)]
-        found = Sample([], [], suspects, closely)
+        found = LookedAt([], [], suspects, closely)
         for process in self._processes:
             written = process.pid in self._files.written
             try:
@@ -70,7 +70,7 @@ class FileSampler:
         self._turn += 1
         return found
 
-    def _look_at_policies(self, found: Sample) -> None:
+    def _look_at_policies(self, found: LookedAt) -> None:
         lost = {thread.id for thread in found.gone} | {thread.id for thread, _ in found.turned}
         for thread in in_turn(self._threads, self._turn, POLICIES_READ):
             if thread.id in lost:
@@ -84,7 +84,7 @@ class FileSampler:
                 found.turned.append((thread, reason))
 
 
-class _Process:
+class _ProcessLines:
     """The managed threads of one process, and its lines of the last reading."""
 
     def __init__(self, pid: int, members: dict[int, ManagedThread], counters: dict[VcpuId, Counters]) -> None:
@@ -97,7 +97,7 @@ class _Process:
         self._wakers: dict[int, tuple[bytes, _Wakers]] = {}
         self._knobs: dict[int, tuple[bytes, bytes]] = {}
 
-    def take(self, file: DasecFile, *, compare_all: bool) -> Sample:
+    def take(self, file: DasecFile, *, compare_all: bool) -> LookedAt:
         """Read the file. Raises ThreadGone, or OSError."""
         table = file.read()
         changed = table.lines
@@ -110,7 +110,7 @@ class _Process:
             self._tids = frozenset(table.columns(table.lines).tids)
             gone.extend(one for tid, one in self.members.items() if tid not in self._tids)
         self._lines = table.lines
-        return Sample(gone, [], busy, foreign)
+        return LookedAt(gone, [], busy, foreign)
 
     def _enter(self, columns: Columns) -> tuple[list[ManagedThread], list[ManagedThread]]:
         """New totals; who is gone, and who is not. Those whose run time went back are gone: their

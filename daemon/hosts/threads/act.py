@@ -18,7 +18,7 @@ from .adopt import alone
 from .ahead import WriteAhead
 from .interface import KernelInterface
 from .own_groups import OwnGroups
-from .thread import Held, ManagedThread, WeightPlace, why_not
+from .thread import HeldKnob, ManagedThread, WeightPlace, why_not
 from .weight_watch import WeightWatch
 
 Verdict = tuple[Outcome, str]
@@ -158,7 +158,7 @@ class Actuator:
             ref, _, new = step.write
             known = thread.held.get(ref.kind)
             value = intent.change.new if ref.kind is not NativeKnob.CGROUP else 0
-            thread.hold(Held(ref, step.prior, new, known.now if known else step.prior, value))
+            thread.hold(HeldKnob(ref, step.prior, new, known.now if known else step.prior, value))
         return Outcome.APPLIED, ""
 
     def _write(self, thread: ManagedThread, write: Write) -> None:

@@ -24,7 +24,7 @@ from ..host import OnForeignWrite
 from . import units
 from .ahead import WriteAhead
 from .notices import Notices
-from .thread import Held, ManagedThread
+from .thread import HeldKnob, ManagedThread
 from .weight_watch import WeightWatch
 
 _CPUSET_CHANGES_WITHIN_S = 0.002
@@ -99,7 +99,7 @@ class ReadBack:
             thread.expect_mask(present, own)
         return True
 
-    def _hand_back(self, thread: ManagedThread, held: Held) -> bool:
+    def _hand_back(self, thread: ManagedThread, held: HeldKnob) -> bool:
         """Nothing of our mask is in force. A CPU that goes offline makes the kernel forget it altogether
         (select_fallback_rq()), and nobody could tell later what had been before it: put it back now."""
         try:
@@ -129,7 +129,7 @@ class ReadBack:
             return
         self._answer(thread, held, present)
 
-    def _answer(self, thread: ManagedThread, held: Held, present: NativeValue) -> None:
+    def _answer(self, thread: ManagedThread, held: HeldKnob, present: NativeValue) -> None:
         kind = held.ref.kind
         self.notices.say(
             f"workload {thread.workload}: {kind} written by somebody else, {_SAID[self.answer]}",
@@ -145,7 +145,7 @@ class ReadBack:
         else:
             self._yield(thread, kind)
 
-    def _reapply(self, thread: ManagedThread, held: Held, present: NativeValue) -> None:
+    def _reapply(self, thread: ManagedThread, held: HeldKnob, present: NativeValue) -> None:
         """Ours again; and what they wrote is what `restore` gives back."""
         try:
             self.journal.begin((Write(held.ref, present, held.now),))

@@ -42,7 +42,7 @@ from .crew import Crew
 from .custody import Custody
 from .foreign import ReadBack
 from .interface import KernelInterface
-from .looks import Looks, Sample
+from .looks import LookedAt, Looks
 from .notices import Notices
 from .own_groups import OwnGroups
 from .put_back import PutBack
@@ -163,7 +163,7 @@ class ThreadsHost:
         self._edges.close()
         self._interface.close()
 
-    def _lose(self, sample: Sample) -> None:
+    def _lose(self, sample: LookedAt) -> None:
         self._crew.lose(sample.gone)
         for thread, reason in sample.turned:
             self._crew.turn_away(thread, reason)
@@ -177,7 +177,7 @@ class ThreadsHost:
         self._workloads = self._crew.workloads()
         self._wakers.follow(self._workloads)
 
-    def _look_at_knobs(self, sample: Sample) -> None:
+    def _look_at_knobs(self, sample: LookedAt) -> None:
         """Knobs that somebody else may have written, and groups whose thread has ended."""
         if self._groups is not None:
             self._groups.sweep()

@@ -13,7 +13,7 @@ SLEEPERS_READ_BACK = 48
 T = TypeVar("T")
 
 
-class Sample(NamedTuple):
+class LookedAt(NamedTuple):
     """What one look found: threads that ended; threads that must not be touched any more, with
     the reason; threads whose slice and mask to read back now; and threads to look at closely."""
 
@@ -32,5 +32,5 @@ def in_turn(threads: Sequence[T], turn: int, count: int) -> Sequence[T]:
 class Looks(Protocol):
     """Reads a set of threads once a period, and brings their counters up to date."""
 
-    def take(self, clock_ns: int) -> Sample:
+    def take(self, clock_ns: int) -> LookedAt:
         """Read what has to be read."""

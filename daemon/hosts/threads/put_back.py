@@ -20,7 +20,7 @@ from .adopt import weight_shown
 from .ahead import WriteAhead
 from .custody import Custody
 from .own_groups import OwnGroups
-from .thread import Held, ManagedThread
+from .thread import HeldKnob, ManagedThread
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PutBack:
         """The same for all threads that there are, those in custody, and the heirs of all of them."""
         return self._restore(threads, self.custody.outstanding(), self.journal.bequests())
 
-    def restore_one(self, thread: ManagedThread, held: Held) -> bool:
+    def restore_one(self, thread: ManagedThread, held: HeldKnob) -> bool:
         """Put back one knob of a thread that stays managed. False: it stays held."""
         self._settle((thread,), put_back_each((held.outstanding(),), (), (), self.kernel))
         return held.ref.kind not in thread.held
@@ -112,7 +112,7 @@ class PutBack:
             self.groups.forget(place)
             thread.show(place.kind, weight_shown(place))
 
-    def _show_prior(self, thread: ManagedThread, held: Held) -> None:
+    def _show_prior(self, thread: ManagedThread, held: HeldKnob) -> None:
         kind = held.ref.kind
         try:
             present = self.kernel.read(held.ref) if kind in units.MODEL_KNOB else None

@@ -13,7 +13,7 @@ from ...model import NEUTRAL_WEIGHT
 from . import units
 
 
-class Standing(NamedTuple):
+class ShareAndQuota(NamedTuple):
     """A workload's share and quota."""
 
     share: int
@@ -39,7 +39,7 @@ def home_of(hierarchy: Hierarchy | None, groups: Iterable[str]) -> str | None:
 
 def standing(
     hierarchy: Hierarchy | None, home: str | None, threads: int, share: int | None, inner: Sequence[str] = ()
-) -> Standing:
+) -> ShareAndQuota:
     """A workload whose threads have a group for themselves has that group's weight and quota;
     in the top group each thread competes for itself, so the workload has as many shares as threads.
 
@@ -47,14 +47,14 @@ def standing(
     quota of all of them is on the group around these: under systemd that is not the one with the share.
     """
     if hierarchy is None or home is None:
-        return Standing(share or NEUTRAL_WEIGHT * max(1, threads), None)
+        return ShareAndQuota(share or NEUTRAL_WEIGHT * max(1, threads), None)
     around = common_group(group.rpartition("/")[0] for group in inner) if inner else home
     quota = cgroupfs.quota_cores(hierarchy, around)
     limits = [cgroupfs.quota_cores(hierarchy, group) for group in inner]
     own = [limit for limit in limits if limit is not None]
     if own and len(own) == len(limits):
         quota = sum(own) if quota is None else min(quota, sum(own))
-    return Standing(share or _weight(hierarchy, home), quota)
+    return ShareAndQuota(share or _weight(hierarchy, home), quota)
 
 
 def files(

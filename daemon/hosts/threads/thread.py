@@ -18,7 +18,7 @@ _SEEN_BY_THE_KERNEL = frozenset({NativeKnob.SLICE, NativeKnob.AFFINITY, NativeKn
 """Knobs of ours that change a thread's number in bpf/thread_counters.bpf.c; weights are its group's."""
 
 
-class Held(NamedTuple):
+class HeldKnob(NamedTuple):
     """A knob that we wrote: what it held before us, what we wrote last and before that, in the
     kernel's units, and the last value in the model's."""
 
@@ -74,7 +74,7 @@ class ManagedThread:
     defaults: Mapping[NativeKnob, int] = field(default_factory=dict)
     terms: Terms | None = None
     workload: str = ""
-    held: dict[NativeKnob, Held] = field(default_factory=dict)
+    held: dict[NativeKnob, HeldKnob] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 
     @property
@@ -98,7 +98,7 @@ class ManagedThread:
         """What a kernel's value is in the model."""
         return self.defaults[kind] if value == dasecfile.DEFAULT else units.model(kind, value)
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: HeldKnob) -> None:
         """We wrote a knob; from now on read it back."""
         kind = held.ref.kind
         self.held[kind] = held

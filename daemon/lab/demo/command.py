@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from ...errors import ExitStatus, Refusal
-from .layout import Layout
+from .layout import GroupLayout
 
 RESULTS = Path("results")
 PLAIN_WIDTH = 110
@@ -42,7 +42,7 @@ LEAD_S = 1.0
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, help="Of arrivals and of the order.")
 @click.option(
     "--layout",
-    type=click.Choice([*map(str, Layout)]),
+    type=click.Choice([*map(str, GroupLayout)]),
     help="How cgroups hang together; by default as under libvirt, if this kernel can be judged so.",
 )
 @click.option(
@@ -80,7 +80,7 @@ def command(
         Timing(seconds, warmup, LEAD_S),
         repetitions,
         seed,
-        None if layout is None else Layout(layout),
+        None if layout is None else GroupLayout(layout),
         plot,
         records,
     )

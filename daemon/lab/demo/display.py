@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from .run import Plan, Progress
+from .run import DemoPlan, DemoProgress
 
 REFRESH_S = 1.0
 """The display runs on the cores that are measured, and for every arm alike; no more often than it must."""
@@ -19,7 +19,7 @@ REFRESH_S = 1.0
 class Clock:
     """How far we are: runs that are over count as planned, however long they took."""
 
-    def __init__(self, plans: Sequence[Plan]) -> None:
+    def __init__(self, plans: Sequence[DemoPlan]) -> None:
         self.total_s = sum(plan.total_s for plan in plans)
         self._run_s = self.total_s / sum(len(plan.arms) * plan.repetitions for plan in plans)
         self._begun = 0
@@ -38,7 +38,7 @@ class Clock:
 
 
 @contextlib.contextmanager
-def shown(console: Console, plans: Sequence[Plan]) -> Iterator[Progress]:
+def shown(console: Console, plans: Sequence[DemoPlan]) -> Iterator[DemoProgress]:
     """What to tell when a run begins, and every now and then."""
     if console.is_terminal:
         with _bar(console, plans) as progress:
@@ -48,7 +48,7 @@ def shown(console: Console, plans: Sequence[Plan]) -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def _bar(console: Console, plans: Sequence[Plan]) -> Iterator[Progress]:
+def _bar(console: Console, plans: Sequence[DemoPlan]) -> Iterator[DemoProgress]:
     clock = Clock(plans)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
     refreshed_s = 0.0
@@ -66,10 +66,10 @@ def _bar(console: Console, plans: Sequence[Plan]) -> Iterator[Progress]:
 
     with Bar(*columns, console=console, auto_refresh=False, speed_estimate_period=clock.total_s) as bar:
         task = bar.add_task("starting", total=clock.total_s)
-        yield Progress(begin, tick)
+        yield DemoProgress(begin, tick)
 
 
-def _lines(console: Console, plans: Sequence[Plan]) -> Progress:
+def _lines(console: Console, plans: Sequence[DemoPlan]) -> DemoProgress:
     clock = Clock(plans)
 
     def begin(number: int, arm: str, repetition: int) -> None:
@@ -77,8 +77,8 @@ def _lines(console: Console, plans: Sequence[Plan]) -> Progress:
         left_s = clock.total_s - clock.done_s
         console.print(f"{_where(plans, number, repetition)}: {arm}: {left_s:.0f} s left", highlight=False)
 
-    return Progress(begin, tick=lambda: None)
+    return DemoProgress(begin, tick=lambda: None)
 
 
-def _where(plans: Sequence[Plan], number: int, repetition: int) -> str:
+def _where(plans: Sequence[DemoPlan], number: int, repetition: int) -> str:
     return f"situation {number + 1}/{len(plans)}, repetition {repetition + 1}/{plans[number].repetitions}"

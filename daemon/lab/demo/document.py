@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from .lines import Line
 from .results import Measured
-from .run import Plan
+from .run import DemoPlan
 from .situations import Situation
 
 SCHEMA = 2
@@ -15,7 +15,7 @@ SCHEMA = 2
 
 def document(
     situations: Sequence[Situation],
-    plans: Sequence[Plan],
+    plans: Sequence[DemoPlan],
     measured: Sequence[Measured],
     lines: Sequence[Line],
     host: dict[str, object],
@@ -31,7 +31,7 @@ def document(
     }
 
 
-def _situation(situation: Situation, plan: Plan, measured: Measured) -> dict[str, object]:
+def _situation(situation: Situation, plan: DemoPlan, measured: Measured) -> dict[str, object]:
     scenario = plan.scenario
     return {
         "name": situation.name,

@@ -24,7 +24,7 @@ NEUTRAL, LARGEST = 1024, 262144
 """As cpu.shares: the default, and the largest that cgroup v1 takes."""
 
 
-class Layout(StrEnum):
+class GroupLayout(StrEnum):
     """How the workloads' groups hang together."""
 
     VM = "vm"
@@ -40,7 +40,7 @@ class Group:
     weight: int = NEUTRAL
 
 
-def groups_for(scenario: Scenario, layout: Layout) -> tuple[Group, ...]:
+def groups_for(scenario: Scenario, layout: GroupLayout) -> tuple[Group, ...]:
     """All groups, parents first. The top one weighs as much as its vCPUs would without it, so that
     what else runs on the host does not get more of it than it would get from so many threads."""
     top = Group(TOP, weight=min(NEUTRAL * scenario.vcpus, LARGEST))
@@ -48,8 +48,8 @@ def groups_for(scenario: Scenario, layout: Layout) -> tuple[Group, ...]:
     return fixed + tuple(group for tenant in scenario.tenants for group in _groups_of(tenant, layout))
 
 
-def _groups_of(tenant: Tenant, layout: Layout) -> Iterator[Group]:
-    if layout is Layout.VM:
+def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
+    if layout is GroupLayout.VM:
         yield Group(home_of(tenant, layout))
         if isinstance(tenant, Memcached):
             yield Group(managed_group(tenant), threaded=True)
@@ -59,33 +59,33 @@ def _groups_of(tenant: Tenant, layout: Layout) -> Iterator[Group]:
         yield Group(emulator_group(tenant, layout), threaded=True)
 
 
-def home_of(tenant: Tenant, layout: Layout) -> str:
+def home_of(tenant: Tenant, layout: GroupLayout) -> str:
     """The group that the workload's process starts in."""
-    return f"{MACHINE}/{tenant.name}" if layout is Layout.VM else MACHINE
+    return f"{MACHINE}/{tenant.name}" if layout is GroupLayout.VM else MACHINE
 
 
 def managed_group(tenant: Tenant) -> str:
     """The group that has all vCPUs of a workload below it and nothing else (layout vm)."""
-    home = home_of(tenant, Layout.VM)
+    home = home_of(tenant, GroupLayout.VM)
     return f"{home}/vcpus" if isinstance(tenant, Memcached) else home
 
 
-def vcpu_group(tenant: Tenant, layout: Layout, index: int) -> str:
+def vcpu_group(tenant: Tenant, layout: GroupLayout, index: int) -> str:
     """The group of one vCPU thread."""
-    if layout is Layout.VM:
+    if layout is GroupLayout.VM:
         return f"{managed_group(tenant)}/vcpu{index}"
     return f"{MACHINE}/{tenant.name}-vcpu{index}"
 
 
-def emulator_group(tenant: Tenant, layout: Layout) -> str:
+def emulator_group(tenant: Tenant, layout: GroupLayout) -> str:
     """The group of the threads that are no vCPUs."""
-    separator = "/" if layout is Layout.VM else "-"
+    separator = "/" if layout is GroupLayout.VM else "-"
     return f"{MACHINE}/{tenant.name}{separator}{EMULATOR}"
 
 
-def share_of(tenant: Tenant, layout: Layout) -> int:
+def share_of(tenant: Tenant, layout: GroupLayout) -> int:
     """The workload's share of the host that these groups give it."""
-    return NEUTRAL if layout is Layout.VM else NEUTRAL * tenant.vcpus
+    return NEUTRAL if layout is GroupLayout.VM else NEUTRAL * tenant.vcpus
 
 
 BACKGROUND = "bg-"

@@ -15,13 +15,13 @@ from .arms import CONTROL, NONE, settings_of
 from .display import shown
 from .document import document
 from .errors import Interrupted
-from .layout import Layout
+from .layout import GroupLayout
 from .lines import lines_of
 from .needs import capabilities, find_tools, find_tree
 from .plot import draw
 from .report import print_report
 from .results import Measured
-from .run import Plan, Tools, measure_all
+from .run import DemoPlan, Tools, measure_all
 from .scenario import Timing
 from .sentinel import watching
 from .signals import interruptible
@@ -48,15 +48,15 @@ class Wish:
     timing: Timing
     repetitions: int | None
     seed: int
-    layout: Layout | None
+    layout: GroupLayout | None
     plot: Path
     records: Path | None = None
 
-    def plans(self, layout: Layout) -> tuple[Plan, ...]:
+    def plans(self, layout: GroupLayout) -> tuple[DemoPlan, ...]:
         """A plan for each situation."""
         settings = {arm: settings_of(arm) + AS_PROBED for arm in self.arms if arm not in (NONE, CONTROL)}
         return tuple(
-            Plan(
+            DemoPlan(
                 one.scenario,
                 layout,
                 self.timing,
@@ -70,17 +70,17 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemoOutcome:
     """The result as JSON, and what of the host is not as it was before."""
 
     document: Mapping[str, object]
     changed: Sequence[str]
 
 
-def do(wish: Wish, console: Console) -> Outcome:
+def do(wish: Wish, console: Console) -> DemoOutcome:
     """Measure, clean up, show. Raises Refusal."""
     tools, tree, able = find_tools(), find_tree(), capabilities()
-    layout = wish.layout or (Layout.VM if able.nested_weight else Layout.FLAT)
+    layout = wish.layout or (GroupLayout.VM if able.nested_weight else GroupLayout.FLAT)
     plans = wish.plans(layout)
     # Autogroup only groups tasks of the top cgroup; all of ours sit below it (layout.py).
     about_host = [warning for warning in able.warnings if not warning.startswith("autogroup")]
@@ -105,11 +105,11 @@ def do(wish: Wish, console: Console) -> Outcome:
     if not changed:
         console.print("host exactly as before: verified", highlight=False)
     told = document(wish.situations, plans, measured, lines, host, warnings)
-    return Outcome(told | {"changed": changed}, changed)
+    return DemoOutcome(told | {"changed": changed}, changed)
 
 
 def _introduce(
-    console: Console, wish: Wish, plans: Sequence[Plan], able: Capabilities, warnings: Sequence[str]
+    console: Console, wish: Wish, plans: Sequence[DemoPlan], able: Capabilities, warnings: Sequence[str]
 ) -> None:
     scenario = plans[0].scenario
     total_s = sum(plan.total_s for plan in plans)
@@ -130,7 +130,7 @@ def _introduce(
 
 
 def _measure(
-    wish: Wish, plans: Sequence[Plan], tools: Tools, tree: Tree, console: Console
+    wish: Wish, plans: Sequence[DemoPlan], tools: Tools, tree: Tree, console: Console
 ) -> tuple[Measured, ...]:
     descriptor = lock()
     try:

@@ -21,7 +21,7 @@ from .blame import BlameWatch
 from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
 from .facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
-from .layout import DAEMON, Layout, groups_for, managed_group, share_of
+from .layout import DAEMON, GroupLayout, groups_for, managed_group, share_of
 from .process import end_within, read_json, sleep_until
 from .results import Measured, RunResult, TenantResult
 from .scenario import Scenario, Timing, seed_of
@@ -39,11 +39,11 @@ EARLY_S = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """Everything that a demo was asked to do."""
 
     scenario: Scenario
-    layout: Layout
+    layout: GroupLayout
     timing: Timing
     arms: tuple[str, ...]
     repetitions: int
@@ -75,7 +75,7 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DemoProgress:
     """Told when a run begins (its plan, arm and repetition), and several times a second between its ends."""
 
     begin: Callable[[int, str, int], None]
@@ -86,7 +86,7 @@ class Progress:
 class Bench:
     """What all runs of a demo, or all runs of a block of experiments/loads, have in common."""
 
-    plan: Plan
+    plan: DemoPlan
     tools: Tools
     tree: Tree
     directory: Path
@@ -104,11 +104,11 @@ AGAIN = 4
 
 
 def measure_all(
-    plans: Sequence[Plan],
+    plans: Sequence[DemoPlan],
     tools: Tools,
     tree: Tree,
     directory: Path,
-    progress: Progress,
+    progress: DemoProgress,
     records: Path | None = None,
 ) -> tuple[Measured, ...]:
     """All repetitions of all arms of all plans, one repetition of each plan in turn. Raises Refusal."""
@@ -199,7 +199,7 @@ def record_name(arm: str, repetition: int) -> str:
 
 
 def _managed(place: Place, one: Running) -> Managed:
-    cgroup = f"{place.tree.name}/{managed_group(one.tenant)}" if place.layout is Layout.VM else None
+    cgroup = f"{place.tree.name}/{managed_group(one.tenant)}" if place.layout is GroupLayout.VM else None
     return Managed(one.tenant.name, share_of(one.tenant, place.layout), one.pids, cgroup)
 
 

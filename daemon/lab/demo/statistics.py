@@ -23,7 +23,7 @@ MINIMUM_REPETITIONS = 4
 (tests/unit/demo/test_statistics.py simulates it)."""
 
 
-class Verdict(StrEnum):
+class Effect(StrEnum):
     """What a comparison showed."""
 
     GAIN = "gain"
@@ -95,22 +95,22 @@ def control_spread(control: Sequence[float]) -> float:
     return math.exp(max(abs(math.log(ratio)) for ratio in control))
 
 
-def verdict(effect: Estimate, repetitions: int, spread: float) -> Verdict:
+def verdict(effect: Estimate, repetitions: int, spread: float) -> Effect:
     """Below 1 is better. Only what the confidence interval and the A/A spread both leave over counts."""
     if repetitions < MINIMUM_REPETITIONS:
-        return Verdict.UNDECIDED
+        return Effect.UNDECIDED
     if abs(math.log(effect.ratio)) <= math.log(spread):
-        return Verdict.NO_EFFECT
+        return Effect.NO_EFFECT
     if effect.high < 1:
-        return Verdict.GAIN
+        return Effect.GAIN
     if effect.low > 1:
-        return Verdict.HARM
-    return Verdict.NO_EFFECT
+        return Effect.HARM
+    return Effect.NO_EFFECT
 
 
-def overall(verdicts: Sequence[Verdict]) -> Verdict:
+def overall(verdicts: Sequence[Effect]) -> Effect:
     """Harm in anything is harm; a gain needs one gain and no harm."""
-    for found in (Verdict.UNDECIDED, Verdict.HARM, Verdict.GAIN):
+    for found in (Effect.UNDECIDED, Effect.HARM, Effect.GAIN):
         if found in verdicts:
             return found
-    return Verdict.NO_EFFECT
+    return Effect.NO_EFFECT

@@ -12,7 +12,7 @@ from ...errors import Refusal
 from .. import load_tool
 from .errors import StartMissed, failure
 from .facts import thread_cpu_s
-from .layout import BACKGROUND, CLIENT, Layout, emulator_group, home_of, vcpu_group, vcpu_threads
+from .layout import BACKGROUND, CLIENT, GroupLayout, emulator_group, home_of, vcpu_group, vcpu_threads
 from .process import ensure_alive, free_port, last_line, listens, named_threads, read_json, start, wait_until
 from .results import TenantResult
 from .scenario import Memcached, Service, Tenant, Timing, beside, load_arguments
@@ -34,7 +34,7 @@ class Place:
     """Where and how all workloads of a run are started."""
 
     tree: Tree
-    layout: Layout
+    layout: GroupLayout
     tool: Path
     memcached: Path
     directory: Path

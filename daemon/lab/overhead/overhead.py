@@ -58,14 +58,14 @@ class Overhead:
     dry_run: bool
 
 
-class Sample(NamedTuple):
+class Instant(NamedTuple):
     """What the kernel says at one instant."""
 
     clock_ns: int
     daemon_cpu_ns: int
 
 
-class Line(TypedDict):
+class RecordLine(TypedDict):
     """What we want of a line of the record."""
 
     clock_ns: int
@@ -100,7 +100,7 @@ def measure(
             after = sample(pid)
             rss = rss_mib(pid), sum(map(rss_mib, children(pid)))
         lines = [json.loads(line) for line in record.read_bytes().splitlines()[1:]]
-    seen: list[Line] = [line for line in lines if before.clock_ns < line["clock_ns"] <= after.clock_ns]
+    seen: list[RecordLine] = [line for line in lines if before.clock_ns < line["clock_ns"] <= after.clock_ns]
     if not seen:
         raise Refusal(ExitStatus.FAILED, "the record holds none of the periods measured: run it again")
     return _overhead(policy, load, dry_run, budget_percent, seen, before, after, rss)
@@ -128,9 +128,9 @@ def _overhead(
     load: Burden,
     dry_run: bool,
     budget_percent: float | None,
-    seen: Sequence[Line],
-    before: Sample,
-    after: Sample,
+    seen: Sequence[RecordLine],
+    before: Instant,
+    after: Instant,
     rss: tuple[float, float],
 ) -> Overhead:
     """The figures of the periods seen between two samples."""
@@ -176,13 +176,13 @@ def percentile(values: Sequence[float], part: float) -> float:
     return sorted(values)[math.ceil(part * len(values)) - 1]
 
 
-def sample(pid: int) -> Sample:
+def sample(pid: int) -> Instant:
     """Clock and CPU time of all threads of a process."""
     tasks = procfs.thread_ids(pid)
     cpu_ns = sum(
         procfs.parse_schedstat(procfs.read_bytes(f"/proc/{pid}/task/{tid}/schedstat"))[0] for tid in tasks
     )
-    return Sample(time.monotonic_ns(), cpu_ns)
+    return Instant(time.monotonic_ns(), cpu_ns)
 
 
 def rss_mib(pid: int) -> float:

@@ -15,7 +15,7 @@ from ...linux import cgroupfs, procfs
 from ...linux.errors import HierarchyMissing
 from ...linux.printable import printable
 from ...roster import RosterEntry
-from ..discovery import SCAN_NS, Discovered, Notices
+from ..discovery import SCAN_NS, Discovered, OnceEach
 from . import qemu
 from .qemu import Sighting
 from .status_directory import DIRECTORY, StatusDirectory
@@ -68,7 +68,7 @@ class LibvirtWorkloads:
         self._sightings: dict[str, Sighting] = {}
         self._changed_ns: dict[str, int] = {}
         self._checked_ns: int | None = None
-        self._notices = Notices()
+        self._notices = OnceEach()
         self._roster: tuple[RosterEntry, ...] = ()
 
     def discover(self, clock_ns: int) -> Discovered:

@@ -12,7 +12,7 @@ from dasec.lab.demo.layout import (
     EMULATOR,
     TOP,
     Group,
-    Layout,
+    GroupLayout,
     emulator_group,
     groups_for,
     home_of,
@@ -27,12 +27,12 @@ from dasec.lab.demo.tree import TOP_NAME, Tree
 SCENARIO = Scenario(2, (Memcached("memcached-0"), FanOut("service-0"), FanOut("service-1")))
 
 
-def names(layout: Layout) -> list[str]:
+def names(layout: GroupLayout) -> list[str]:
     return [group.name for group in groups_for(SCENARIO, layout)]
 
 
 def test_a_workload_has_a_group_and_in_it_one_for_each_vcpu_as_libvirt_makes_them() -> None:
-    found = names(Layout.VM)
+    found = names(GroupLayout.VM)
     assert [name for name in found if name.startswith("machine/memcached-0")] == [
         "machine/memcached-0",
         "machine/memcached-0/vcpus",
@@ -47,11 +47,11 @@ def test_a_workload_has_a_group_and_in_it_one_for_each_vcpu_as_libvirt_makes_the
 
 
 def test_flat_means_no_group_of_a_workload() -> None:
-    assert {name.count("/") for name in names(Layout.FLAT) if name.startswith("machine/")} == {1}
+    assert {name.count("/") for name in names(GroupLayout.FLAT) if name.startswith("machine/")} == {1}
 
 
-@pytest.mark.parametrize("layout", Layout)
-def test_parents_come_first_and_every_place_exists(layout: Layout) -> None:
+@pytest.mark.parametrize("layout", GroupLayout)
+def test_parents_come_first_and_every_place_exists(layout: GroupLayout) -> None:
     found = names(layout)
     for position, name in enumerate(found):
         parent = name.rpartition("/")[0]
@@ -64,18 +64,18 @@ def test_parents_come_first_and_every_place_exists(layout: Layout) -> None:
 
 def test_the_daemon_is_shown_all_vcpus_of_a_workload_and_nothing_else() -> None:
     for tenant in SCENARIO.tenants:
-        below = [name for name in names(Layout.VM) if name.startswith(f"{managed_group(tenant)}/")]
-        assert below == [vcpu_group(tenant, Layout.VM, index) for index in range(tenant.vcpus)]
+        below = [name for name in names(GroupLayout.VM) if name.startswith(f"{managed_group(tenant)}/")]
+        assert below == [vcpu_group(tenant, GroupLayout.VM, index) for index in range(tenant.vcpus)]
 
 
 def test_shares_are_what_the_groups_give() -> None:
     memcached, service, _ = SCENARIO.tenants
-    assert [share_of(one, Layout.VM) for one in (memcached, service)] == [1024, 1024]
-    assert [share_of(one, Layout.FLAT) for one in (memcached, service)] == [2048, 4096]
+    assert [share_of(one, GroupLayout.VM) for one in (memcached, service)] == [1024, 1024]
+    assert [share_of(one, GroupLayout.FLAT) for one in (memcached, service)] == [2048, 4096]
 
 
 def test_only_the_client_and_the_whole_have_a_weight_of_their_own() -> None:
-    groups = groups_for(SCENARIO, Layout.VM)
+    groups = groups_for(SCENARIO, GroupLayout.VM)
     assert {group.name: group.weight for group in groups if group.weight != 1024} == {
         CLIENT: 262144,
         TOP: 10240,
@@ -95,7 +95,7 @@ def test_all_threads_of_a_service_are_vcpus() -> None:
 
 def test_on_v1_a_group_is_a_directory_and_the_clients_weight_is_the_largest(tmp_path: Path) -> None:
     tree = Tree(1, tmp_path / TOP_NAME)
-    tree.make(groups_for(SCENARIO, Layout.VM))
+    tree.make(groups_for(SCENARIO, GroupLayout.VM))
     assert (tree.directory("machine/service-1/vcpu3")).is_dir()
     assert tree.weights() == {".": 10240, CLIENT: 262144}
     assert not list(tmp_path.rglob("cgroup.*"))
@@ -103,7 +103,7 @@ def test_on_v1_a_group_is_a_directory_and_the_clients_weight_is_the_largest(tmp_
 
 def test_on_v2_vcpu_groups_are_threaded_and_every_parent_hands_on_the_cpu_controller(tmp_path: Path) -> None:
     tree = Tree(2, tmp_path / TOP_NAME)
-    tree.make(groups_for(SCENARIO, Layout.VM))
+    tree.make(groups_for(SCENARIO, GroupLayout.VM))
     threaded = {path.parent.name for path in tmp_path.rglob("cgroup.type")}
     assert threaded == {EMULATOR, "vcpus", *(f"vcpu{index}" for index in range(4))}
     parents = {path.parent.name for path in tmp_path.rglob("cgroup.subtree_control")}
@@ -119,7 +119,7 @@ def test_weights_on_v2_are_in_its_own_unit(tmp_path: Path) -> None:
 
 def test_sweeping_empty_groups_removes_them_and_sweeping_again_does_nothing(tmp_path: Path) -> None:
     tree = Tree(1, tmp_path / TOP_NAME)
-    tree.make(Group(group.name) for group in groups_for(SCENARIO, Layout.VM))
+    tree.make(Group(group.name) for group in groups_for(SCENARIO, GroupLayout.VM))
     tree.sweep()
     tree.sweep()
     assert not tree.top.exists()

@@ -19,8 +19,8 @@ from dasec.lab.demo.arms import arms_for
 from dasec.lab.demo.controller import Managed, configuration
 from dasec.lab.demo.display import Clock, shown
 from dasec.lab.demo.errors import Interrupted
-from dasec.lab.demo.layout import Layout
-from dasec.lab.demo.run import Plan
+from dasec.lab.demo.layout import GroupLayout
+from dasec.lab.demo.run import DemoPlan
 from dasec.lab.demo.scenario import Timing
 from dasec.lab.demo.signals import interruptible
 from dasec.lab.demo.situations import situations_for
@@ -199,7 +199,7 @@ def test_a_signal_interrupts_once_and_cleaning_is_left_alone(number: signal.Sign
 
 
 PLANS = [
-    Plan(one.scenario, Layout.VM, Timing(1.0), arms_for(["dasec"]), repetitions, seed=1)
+    DemoPlan(one.scenario, GroupLayout.VM, Timing(1.0), arms_for(["dasec"]), repetitions, seed=1)
     for one, repetitions in zip(situations_for(2)[:2], (2, 1), strict=True)
 ]
 RUNS = 9

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dasec.lab.demo import statistics
 from dasec.lab.demo.statistics import (
+    Effect,
     Estimate,
-    Verdict,
     control_spread,
     estimate,
     geometric_mean,
@@ -38,15 +38,15 @@ def simulated(
     return tuple(effect * policy / default), tuple(control / default)
 
 
-def judge(policy: tuple[float, ...], control: tuple[float, ...]) -> Verdict:
+def judge(policy: tuple[float, ...], control: tuple[float, ...]) -> Effect:
     return verdict(estimate(policy), len(policy), control_spread(control))
 
 
 @pytest.mark.parametrize(
     ("planted", "expected"),
-    [(1.0, Verdict.NO_EFFECT), (0.5, Verdict.GAIN), (1.5, Verdict.HARM)],
+    [(1.0, Effect.NO_EFFECT), (0.5, Effect.GAIN), (1.5, Effect.HARM)],
 )
-def test_a_planted_ratio_beside_a_quiet_control_gets_its_verdict(planted: float, expected: Verdict) -> None:
+def test_a_planted_ratio_beside_a_quiet_control_gets_its_verdict(planted: float, expected: Effect) -> None:
     policy = tuple(planted * noise for noise in (0.98, 1.02, 1.0, 1.01, 0.99))
     control = (1.03, 0.97, 1.0, 0.99, 1.02)
     assert judge(policy, control) is expected
@@ -60,7 +60,7 @@ def test_a_workload_that_did_nothing_has_a_ratio_and_a_mean() -> None:
 
 def test_identical_runs_are_no_effect() -> None:
     ratios = paired_ratios((3.0, 4.0, 5.0, 6.0), (3.0, 4.0, 5.0, 6.0))
-    assert judge(ratios, ratios) is Verdict.NO_EFFECT
+    assert judge(ratios, ratios) is Effect.NO_EFFECT
     assert estimate(ratios) == Estimate(1.0, 1.0, 1.0)
 
 
@@ -69,14 +69,14 @@ def test_identical_runs_are_no_effect() -> None:
 def test_noise_alone_is_no_effect_in_at_least_95_of_100_demos(repetitions: int) -> None:
     chance = numpy.random.default_rng(repetitions)
     verdicts = [judge(*simulated(chance, repetitions)) for _ in range(SIMULATIONS)]
-    assert verdicts.count(Verdict.NO_EFFECT) >= 0.95 * SIMULATIONS
+    assert verdicts.count(Effect.NO_EFFECT) >= 0.95 * SIMULATIONS
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_halved_latency_is_found_through_the_noise() -> None:
     chance = numpy.random.default_rng(2)
     verdicts = [judge(*simulated(chance, 5, effect=0.5)) for _ in range(SIMULATIONS)]
-    assert verdicts.count(Verdict.GAIN) >= 0.95 * SIMULATIONS
+    assert verdicts.count(Effect.GAIN) >= 0.95 * SIMULATIONS
 
 
 @pytest.mark.usefixtures("quick")
@@ -91,12 +91,12 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(repetitions: in
 
 
 def test_a_large_effect_that_a_wild_control_covers_is_no_effect() -> None:
-    assert judge((0.7, 0.71, 0.69, 0.7, 0.7), (1.5, 1.0, 1.0, 1.0, 1.0)) is Verdict.NO_EFFECT
+    assert judge((0.7, 0.71, 0.69, 0.7, 0.7), (1.5, 1.0, 1.0, 1.0, 1.0)) is Effect.NO_EFFECT
 
 
 def test_with_few_repetitions_there_is_no_verdict_however_large_the_effect() -> None:
     few = statistics.MINIMUM_REPETITIONS - 1
-    assert judge((0.1,) * few, (1.0,) * few) is Verdict.UNDECIDED
+    assert judge((0.1,) * few, (1.0,) * few) is Effect.UNDECIDED
 
 
 def test_one_repetition_has_no_interval() -> None:
@@ -124,7 +124,7 @@ def test_the_control_spread_counts_both_directions_alike(ratios: list[float]) ->
 
 
 def test_harm_in_one_metric_is_harm_and_a_gain_needs_no_harm() -> None:
-    assert overall([Verdict.GAIN, Verdict.HARM]) is Verdict.HARM
-    assert overall([Verdict.GAIN, Verdict.NO_EFFECT]) is Verdict.GAIN
-    assert overall([Verdict.NO_EFFECT, Verdict.NO_EFFECT]) is Verdict.NO_EFFECT
-    assert overall([Verdict.UNDECIDED, Verdict.UNDECIDED]) is Verdict.UNDECIDED
+    assert overall([Effect.GAIN, Effect.HARM]) is Effect.HARM
+    assert overall([Effect.GAIN, Effect.NO_EFFECT]) is Effect.GAIN
+    assert overall([Effect.NO_EFFECT, Effect.NO_EFFECT]) is Effect.NO_EFFECT
+    assert overall([Effect.UNDECIDED, Effect.UNDECIDED]) is Effect.UNDECIDED

@@ -10,15 +10,15 @@ import pytest
 
 from dasec.lab.demo import run
 from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.results import Measured, RunResult
-from dasec.lab.demo.run import AGAIN, STOLEN, Bench, Plan, Progress, Tools, measure_all
+from dasec.lab.demo.run import AGAIN, STOLEN, Bench, DemoPlan, DemoProgress, Tools, measure_all
 from dasec.lab.demo.scenario import Timing
 from dasec.lab.demo.situations import situations_for
 from dasec.lab.demo.tree import Tree
 
 PLANS = [
-    Plan(one.scenario, Layout.VM, Timing(1.0), arms_for(["critical"]), repetitions, seed=1)
+    DemoPlan(one.scenario, GroupLayout.VM, Timing(1.0), arms_for(["critical"]), repetitions, seed=1)
     for one, repetitions in zip(situations_for(2)[:2], (2, 1), strict=True)
 ]
 TOOLS = Tools(Path("load"), Path("memcached"))
@@ -35,7 +35,7 @@ def measure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[list[f
 
         monkeypatch.setattr(run, "calibrate", lambda tool, directory: 1.0)
         monkeypatch.setattr(run, "measure_one", one)
-        seen = Progress(begin=lambda number, arm, repetition: None, tick=lambda: None)
+        seen = DemoProgress(begin=lambda number, arm, repetition: None, tick=lambda: None)
         return measure_all(PLANS, TOOLS, cast(Tree, None), tmp_path, seen)
 
     return demo

@@ -6,7 +6,7 @@ import pytest
 
 from dasec.lab.demo.arms import CONTROL, NONE
 from dasec.lab.demo.results import ALL, Measured
-from dasec.lab.demo.statistics import Verdict
+from dasec.lab.demo.statistics import Effect
 from experiments.fig13.comparison import LATENCIES, compare, verdict_on
 from tests.unit.demo.build import TENANTS, measured
 
@@ -27,11 +27,11 @@ def planted() -> Measured:
 
 def test_planted_effects_get_their_verdicts(planted: Measured) -> None:
     comparisons = compare(planted)
-    assert verdict_on("better", comparisons) is Verdict.GAIN
-    assert verdict_on("worse", comparisons) is Verdict.HARM
-    assert verdict_on("equal", comparisons) is Verdict.NO_EFFECT
+    assert verdict_on("better", comparisons) is Effect.GAIN
+    assert verdict_on("worse", comparisons) is Effect.HARM
+    assert verdict_on("equal", comparisons) is Effect.NO_EFFECT
     for workload in (ALL, *planted.kinds, *TENANTS):
-        assert verdict_on("better", comparisons, workload) is Verdict.GAIN
+        assert verdict_on("better", comparisons, workload) is Effect.GAIN
 
 
 def test_planted_ratios_are_estimated(planted: Measured) -> None:
@@ -47,4 +47,4 @@ def test_the_control_itself_and_the_throughput_get_no_verdict(planted: Measured)
 
 def test_too_few_repetitions_are_said_to_be_too_few() -> None:
     results = measured({NONE: lambda _: 1.0, CONTROL: lambda _: 1.0, "better": lambda _: 0.5}, repetitions=2)
-    assert verdict_on("better", compare(results)) is Verdict.UNDECIDED
+    assert verdict_on("better", compare(results)) is Effect.UNDECIDED

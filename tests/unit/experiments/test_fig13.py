@@ -14,7 +14,7 @@ from dasec.config.config import Config, check
 from dasec.lab.demo.arms import CONTROL, NONE
 from dasec.lab.demo.controller import Managed, configuration
 from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.statistics import Verdict
+from dasec.lab.demo.statistics import Effect
 from dasec.lab.load_tool import PERCENTILES, Latencies
 from dasec.rcr import RcrParameters
 from dasec.rla import RlaParameters
@@ -114,7 +114,7 @@ def test_what_is_faster_is_a_gain_what_is_slower_is_harm_and_noise_is_no_effect(
     verdicts = [field.split()[-1] for field in row.strip("| ").split(" | ")[-len(POLICIES) :]]
     assert verdicts == [
         str(found).split()[-1]
-        for found in (Verdict.HARM, Verdict.NO_EFFECT, Verdict.GAIN, Verdict.GAIN, Verdict.NO_EFFECT)
+        for found in (Effect.HARM, Effect.NO_EFFECT, Effect.GAIN, Effect.GAIN, Effect.NO_EFFECT)
     ]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dasec.errors import Refusal
 from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.layout import Layout
+from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.results import RunResult, TenantResult
 from dasec.lab.demo.scenario import Timing
 from dasec.lab.load_tool import latencies
@@ -93,13 +93,13 @@ SHARED = [
 def test_workloads_are_entitled_to_what_their_threads_claim(
     contest: str, layout: str, cores: tuple[float, float]
 ) -> None:
-    found = entitled(CONTESTS[contest].scenario(2), Layout(layout))
+    found = entitled(CONTESTS[contest].scenario(2), GroupLayout(layout))
     assert found is not None
     assert tuple(found.values()) == pytest.approx(cores)
 
 
-@pytest.mark.parametrize("layout", Layout)
-def test_who_changes_its_role_has_no_entitlement_to_compute(layout: Layout) -> None:
+@pytest.mark.parametrize("layout", GroupLayout)
+def test_who_changes_its_role_has_no_entitlement_to_compute(layout: GroupLayout) -> None:
     assert entitled(CONTESTS["alternating"].scenario(2), layout) is None
 
 

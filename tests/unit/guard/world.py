@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dasec.guard import Guarded, GuardParameters, GuardState, Standing
+from dasec.guard import Guarded, GuardParameters, GuardStanding, GuardState
 from dasec.model import Decision, Knob, Knobs, Period, PolicyState, Reason, VcpuId
 from dasec.period import seat
 from dasec.plan import plan
@@ -72,7 +72,7 @@ class World:
         self.asleep: set[str] = set()
 
     @property
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, GuardStanding]:
         assert isinstance(self.state, GuardState)
         return {standing.workload: standing for standing in self.state.standings}
 

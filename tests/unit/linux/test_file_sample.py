@@ -10,8 +10,8 @@ import pytest
 from dasec.hosts.patched import unset
 from dasec.hosts.patched.files import ProcessFiles
 from dasec.hosts.patched.sample import FileSampler
-from dasec.hosts.threads.looks import Sample
-from dasec.hosts.threads.thread import Held, ManagedThread
+from dasec.hosts.threads.looks import LookedAt
+from dasec.hosts.threads.thread import HeldKnob, ManagedThread
 from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.linux.procfs import KeptThread
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
@@ -47,7 +47,7 @@ class Machine:
     def file(self) -> Path:
         return Path(self._tree.proc) / str(MINE) / "dasec"
 
-    def look(self, *lines: bytes) -> Sample:
+    def look(self, *lines: bytes) -> LookedAt:
         self._tree.write(f"proc/{MINE}/dasec", dasec_text(*lines).decode())
         return self.sampler.take(0)
 
@@ -59,7 +59,7 @@ def line(tid: int, state: str = "S", **rest: int | str) -> bytes:
     return dasec_line(tid, state, **rest)  # type: ignore[arg-type]
 
 
-def found_foreign(sample: Sample) -> list[ManagedThread]:
+def found_foreign(sample: LookedAt) -> list[ManagedThread]:
     """Whom to look at closely because of the file; the first is the one whose turn it is."""
     return list(sample.closely[1:])
 
@@ -125,7 +125,7 @@ def test_a_knob_that_holds_something_else_than_we_wrote_is_looked_at_closely(tre
     one = Machine(tree, (MINE,))
     (thread,) = one.threads
     ref = KnobRef(thread.id, NativeKnob.GRANULARITY)
-    thread.hold(Held(ref, "default", 500, "default", 500))
+    thread.hold(HeldKnob(ref, "default", 500, "default", 500))
     assert found_foreign(one.look(line(MINE, granularity="500"))) == []
     assert found_foreign(one.look(line(MINE, granularity="700"))) == [thread]
 
@@ -137,7 +137,7 @@ def test_a_knob_written_back_before_we_looked_is_seen_after_our_write(tree: Tree
     ref = KnobRef(thread.id, NativeKnob.THREAD_WEIGHT)
     write = Write(ref, "default", 1126)
     assert one.files.write_together([write]) == {write}
-    thread.hold(Held(ref, "default", 1126, "default", 1126))
+    thread.hold(HeldKnob(ref, "default", 1126, "default", 1126))
     assert found_foreign(one.look(line(MINE))) == [thread]
 
 

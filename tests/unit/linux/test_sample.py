@@ -8,7 +8,7 @@ import pytest
 
 from dasec.hosts.mainline import sample as module
 from dasec.hosts.mainline.sample import Sampler
-from dasec.hosts.threads.looks import Sample
+from dasec.hosts.threads.looks import LookedAt
 from dasec.hosts.threads.thread import ManagedThread
 from dasec.linux.procfs import KeptThread
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
@@ -41,7 +41,7 @@ class Machine:
     ) -> None:
         self._tree.thread(10, tid, stat_line(tid, state=state, core=core, policy=policy), schedstat)
 
-    def look(self, after_ns: int = PERIOD) -> Sample:
+    def look(self, after_ns: int = PERIOD) -> LookedAt:
         self._clock_ns += after_ns
         return self.sampler.take(self._clock_ns)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.demo.arms import CONTROL
-from dasec.lab.demo.statistics import Verdict
+from dasec.lab.demo.statistics import Effect
 from experiments.loads.kept import GUARDED, MODES, guarded_table, kept, mean_of_all, modes_table
 from experiments.loads.kept_picture import PICTURE, draw
 from experiments.suite.oracle import ORACLE
@@ -44,7 +44,7 @@ def test_pages_that_tell_them_in_short_have_the_same_means(name: str) -> None:
 
 def test_six_loads_gain_under_strict_and_all_under_the_others() -> None:
     told = {mode: [one.arms[arm].verdict for one in SUMMARIES] for mode, arm in MODES.items()}
-    gains = {mode: verdicts.count(Verdict.GAIN) for mode, verdicts in told.items()}
+    gains = {mode: verdicts.count(Effect.GAIN) for mode, verdicts in told.items()}
     assert gains == {"strict": 6, "giving": 8, "demand": 8}
 
 

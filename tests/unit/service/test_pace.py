@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.budget import LONGEST_NS
-from dasec.service.timer import UNWATCHED_S, Pace, next_deadline
+from dasec.service.timer import UNWATCHED_S, Timer, next_deadline
 
 PERIOD_NS = 80_000_000
 
@@ -38,12 +38,12 @@ def test_a_clock_that_reads_early_skips_nothing() -> None:
 
 
 def test_the_limit_ends_the_series() -> None:
-    with Pace(1_000_000, limit=3) as pace:
+    with Timer(1_000_000, limit=3) as pace:
         assert [pace.wait() for _ in range(4)] == [True, True, True, False]
 
 
 def test_a_rest_is_a_wait_of_several_periods_none_of_them_late() -> None:
-    with Pace(5_000_000) as pace:
+    with Timer(5_000_000) as pace:
         before_ns = time.monotonic_ns()
         assert pace.wait(10)
         assert time.monotonic_ns() - before_ns >= 45_000_000
@@ -52,7 +52,7 @@ def test_a_rest_is_a_wait_of_several_periods_none_of_them_late() -> None:
 
 def test_a_wait_of_one_period_is_one_sleep() -> None:
     looks: list[None] = []
-    with Pace(5_000_000, meanwhile=lambda: looks.append(None)) as pace:
+    with Timer(5_000_000, meanwhile=lambda: looks.append(None)) as pace:
         assert pace.wait()
     assert looks == []
 
@@ -74,13 +74,13 @@ def test_in_a_long_rest_somebody_looks_after_things_again_and_again_until_a_stop
         if len(looks) == 5:
             signal.raise_signal(signal.SIGTERM)
 
-    with Pace(60_000_000_000, meanwhile=look) as pace:
+    with Timer(60_000_000_000, meanwhile=look) as pace:
         assert not pace.wait()
     assert looks == [False, False, True, False, False]
 
 
 def test_a_stop_signal_ends_the_wait_at_once_and_not_before() -> None:
-    with Pace(60_000_000_000) as pace:
+    with Timer(60_000_000_000) as pace:
         before_ns = time.monotonic_ns()
         signal.raise_signal(signal.SIGTERM)
         assert not pace.wait()
@@ -88,7 +88,7 @@ def test_a_stop_signal_ends_the_wait_at_once_and_not_before() -> None:
 
 
 def test_a_hangup_shortens_no_wait_and_is_told_once() -> None:
-    with Pace(50_000_000) as pace:
+    with Timer(50_000_000) as pace:
         before_ns = time.monotonic_ns()
         signal.raise_signal(signal.SIGHUP)
         assert pace.wait()
@@ -100,7 +100,7 @@ def test_a_hangup_shortens_no_wait_and_is_told_once() -> None:
 
 
 def test_a_stop_signal_after_a_hangup_still_stops() -> None:
-    with Pace(60_000_000_000) as pace:
+    with Timer(60_000_000_000) as pace:
         signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGTERM)
         assert not pace.wait()
@@ -108,6 +108,6 @@ def test_a_stop_signal_after_a_hangup_still_stops() -> None:
 
 def test_the_signal_mask_is_as_before_afterwards() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    with Pace(PERIOD_NS):
+    with Timer(PERIOD_NS):
         assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dasec.critical import CriticalState
-from dasec.guard import GuardState, Standing, Verdict
+from dasec.guard import GuardStanding, GuardState, Verdict
 from dasec.log import Announcer
 from dasec.model import Decision, PolicyState
 from dasec.record.entries import Entry
@@ -15,7 +15,7 @@ from dasec.service.policy_alerts import BLIND_PERIODS, Remarks, verdict_of
 
 from .periods import STATE, busy_history
 
-HARMED = Standing("hungry", Verdict.HARM, ratio=2310, pairs=3, since=100, until=850, failures=1)
+HARMED = GuardStanding("hungry", Verdict.HARM, ratio=2310, pairs=3, since=100, until=850, failures=1)
 
 
 def told(remarks: Remarks, *states: PolicyState, counted: bool = False) -> None:
@@ -29,7 +29,7 @@ def _counted(entry: Entry, counted: bool) -> Entry:
     return entry._replace(period=replace(entry.period, usage=usage))
 
 
-def guarded(*standings: Standing) -> PolicyState:
+def guarded(*standings: GuardStanding) -> PolicyState:
     return GuardState(STATE, standings)
 
 
