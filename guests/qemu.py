@@ -7,6 +7,7 @@ configuration stays as it is. docs/measurements.md#the-deterministic-guest has t
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from pathlib import Path
 from guests.boot import one_at_a_time
 
 NAME = "qemu-system-x86_64"
-CACHE = Path("/var/cache/dasec-guest/qemu-backports")
+CACHE = Path("/var/cache/dasec-guest")
 PACKAGES = ("qemu-system-x86", "qemu-system-common", "qemu-system-data")
 FIRST_GOOD_MAJOR = 10
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -46,12 +47,20 @@ def counting_qemu() -> Qemu:
     installed = shutil.which(NAME)
     if installed is not None and major_version(Qemu(Path(installed))) >= FIRST_GOOD_MAJOR:
         return Qemu(Path(installed))
-    if not (CACHE / "complete").exists():
-        with one_at_a_time(CACHE.parent):
-            if not (CACHE / "complete").exists():
-                _unpack_backport()
-    share = CACHE / "usr/share"
-    return Qemu(CACHE / "usr/bin" / NAME, (share / "qemu", FIRMWARE, share / "seabios"))
+    codename = _codename()
+    kept = kept_backport(codename)
+    if not (kept / "complete").exists():
+        with one_at_a_time(CACHE):
+            if not (kept / "complete").exists():
+                _unpack_backport(codename, kept)
+    share = kept / "usr/share"
+    return Qemu(kept / "usr/bin" / NAME, (share / "qemu", FIRMWARE, share / "seabios"))
+
+
+def kept_backport(codename: str) -> Path:
+    """Where the backport lies that this recipe asks for; clones that ask for the same share it."""
+    recipe = repr((codename, PACKAGES, FIRST_GOOD_MAJOR))
+    return CACHE / f"qemu-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
 
 
 def major_version(qemu: Qemu) -> int:
@@ -83,13 +92,12 @@ def _codename() -> str:
     return found.group(1)
 
 
-def _unpack_backport() -> None:
-    codename = _codename()
+def _unpack_backport(codename: str, kept: Path) -> None:
     targets = _run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)|$(COMPONENT)", "Created-By: Packages"]
     )
     line = backports_line(targets, codename)
-    with tempfile.TemporaryDirectory(dir=CACHE.parent, prefix="qemu-") as scratch:
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="unpacking-") as scratch:
         root = Path(scratch)
         apt = _private_apt(root / "apt", line)
         _run([*apt, "update"])
@@ -101,8 +109,8 @@ def _unpack_backport() -> None:
             _run(["dpkg", "-x", str(archive), str(tree)])
         _refuse_old(Qemu(tree / "usr/bin" / NAME))
         (tree / "complete").touch()
-        shutil.rmtree(CACHE, ignore_errors=True)
-        tree.rename(CACHE)
+        shutil.rmtree(kept, ignore_errors=True)
+        tree.rename(kept)
 
 
 def _private_apt(folder: Path, line: str) -> list[str]:

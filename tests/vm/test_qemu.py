@@ -11,6 +11,7 @@ from guests.qemu import (
     Qemu,
     QemuMissingError,
     backports_line,
+    kept_backport,
     major_version,
 )
 
@@ -38,6 +39,13 @@ def test_what_is_no_qemu_is_refused_with_what_it_said(tmp_path: Path) -> None:
     other.chmod(0o755)
     with pytest.raises(QemuMissingError, match="'hello': no version in it"):
         major_version(Qemu(other))
+
+
+def test_another_recipe_is_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = kept_backport("bookworm")
+    assert kept_backport("trixie") != first
+    monkeypatch.setattr("guests.qemu.FIRST_GOOD_MAJOR", FIRST_GOOD_MAJOR + 1)
+    assert kept_backport("bookworm") != first
 
 
 @pytest.mark.vm
