@@ -233,6 +233,40 @@ def disable(name: str, uri: str) -> None:
     click.echo(opt_out(uri, name))
 
 
+@commands.command()
+@click.argument("asks", nargs=-1, required=True, metavar="ASK...")
+@click.option("--what-if", is_flag=True, help="Only show it; nothing else is there yet.")
+@click.option("--best-effort", is_flag=True, help="Spread what has no whole CPUs over more, instead of no.")
+@click.option("--cpus", metavar="LIST", help="The CPUs to give; default: all that are online.")
+@click.option("--apart", metavar="LIST", help="CPUs for all the rest of the system, never given.")
+@click.option(
+    "--machine", metavar="SxCxT", help="Not this host: so many sockets, cores in each, threads in each."
+)
+@json_option
+def reserve(
+    asks: tuple[str, ...],
+    what_if: bool,
+    best_effort: bool,
+    cpus: str | None,
+    apart: str | None,
+    machine: str | None,
+    as_json: bool,
+) -> None:
+    """Show who would get which CPUs of this host, asked one after the other.
+
+    ASK is NAME=CPUS[:CLASS], with CLASS shared (the default), exclusive (sees as many CPUs as it may use) or
+    whole (rounded up), or release=NAME. For instance: web=3.5:exclusive db=2:whole batch=4.
+    """
+    from .reserve import Question, answer
+
+    if not what_if:
+        raise Refusal(ExitStatus.USAGE, "dasec reserve: cannot write reservations yet: add --what-if")
+    shown, refused = answer(Question(asks, cpus, apart, machine, best_effort), as_json=as_json)
+    click.echo(shown)
+    if refused:
+        raise Refusal(ExitStatus.FAILED, *refused)
+
+
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 """Settings of a command whose arguments belong to another module's command."""
 

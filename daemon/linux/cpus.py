@@ -42,6 +42,30 @@ def node_of(sysfs: str = SYSFS) -> Mapping[int, int]:
     return nodes
 
 
+def cores_of(sysfs: str = SYSFS) -> Mapping[int, tuple[int, int]]:
+    """Socket and core of each online CPU. Where a socket has several NUMA nodes, the node stands for the
+    socket; where the kernel tells nothing, each CPU is a core of socket 0."""
+    nodes, cores = node_of(sysfs), dict[int, tuple[int, int]]()
+    for cpu in sorted(online(sysfs)):
+        place = f"{sysfs}/devices/system/cpu/cpu{cpu}/topology"
+        cores[cpu] = (
+            _number_at(f"{place}/physical_package_id", 0),
+            _number_at(f"{place}/core_id", cpu),
+        )
+    if len(set(nodes.values())) > len({socket for socket, _ in cores.values()}):
+        # A die's core ids begin anew, so the socket's number goes into the core's.
+        return {cpu: (nodes.get(cpu, 0), socket << 16 | core) for cpu, (socket, core) in cores.items()}
+    return cores
+
+
+def _number_at(path: str, unknown: int) -> int:
+    try:
+        number = int(procfs.read_bytes(path))
+    except (ThreadGone, ValueError):
+        return unknown
+    return number if number >= 0 else unknown  # -1: this architecture does not know
+
+
 def _list_at(path: str) -> frozenset[int]:
     try:
         return cpulist.parse(procfs.read_bytes(path).decode())

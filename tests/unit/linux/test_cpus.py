@@ -56,3 +56,27 @@ def test_a_core_that_is_unplugged_leaves_the_topology_and_returns(tree: Tree) ->
     machine(tree)
     assert watch.topology() == first
     watch.close()
+
+
+def test_each_cpu_has_its_socket_and_core(tree: Tree) -> None:
+    machine(tree)
+    for cpu, (socket, core) in enumerate([(0, 0), (1, 0), (0, 0), (1, 0)]):
+        tree.write(f"{CPU}/cpu{cpu}/topology/physical_package_id", f"{socket}\n")
+        tree.write(f"{CPU}/cpu{cpu}/topology/core_id", f"{core}\n")
+    assert cpus.cores_of(tree.sysfs) == {0: (0, 0), 1: (1, 0), 2: (0, 0), 3: (1, 0)}
+
+
+def test_nodes_within_a_socket_stand_for_sockets_and_keep_cores_apart(tree: Tree) -> None:
+    machine(tree)
+    for cpu in range(4):
+        tree.write(f"{CPU}/cpu{cpu}/topology/physical_package_id", "0\n")
+        tree.write(f"{CPU}/cpu{cpu}/topology/core_id", f"{cpu}\n")
+    for node, text in ((0, "0-1"), (1, "2-3")):
+        tree.write(f"sys/devices/system/node/node{node}/cpulist", f"{text}\n")
+    assert cpus.cores_of(tree.sysfs) == {0: (0, 0), 1: (0, 1), 2: (1, 2), 3: (1, 3)}
+
+
+def test_a_kernel_that_tells_no_topology_has_a_core_for_each_cpu(tree: Tree) -> None:
+    machine(tree)
+    tree.write(f"{CPU}/cpu1/topology/physical_package_id", "-1\n")
+    assert cpus.cores_of(tree.sysfs) == {cpu: (0, cpu) for cpu in range(4)}

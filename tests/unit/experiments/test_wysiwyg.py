@@ -1,0 +1,55 @@
+"""WYSIWYG's simulation: what is kept gives the published tables, and a small fleet adds up."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from experiments.wysiwyg.__main__ import Row, table
+from experiments.wysiwyg.fleet import Outcome, Placement, containers, fleet
+
+HOME = Path(__file__).parents[3] / "experiments/wysiwyg"
+
+
+def simulated(part: float, placement: Placement) -> Outcome:
+    """Four hosts that are asked for more than they have."""
+    return fleet(4, placement).run(containers(1, 200, 4, 2.0), part, 0.2)
+
+
+def test_the_kept_runs_give_the_published_tables() -> None:
+    with (HOME / "results/runs.csv").open(encoding="utf-8") as file:
+        lines = list(csv.reader(file))
+    assert tuple(lines[0]) == Row._fields
+    rows = [
+        Row(float(part), name, int(seed), float(shared), int(refused), int(exclusive), float(choice))
+        for part, name, seed, shared, refused, exclusive, choice in lines[1:]
+    ]
+    published = (HOME / "README.md").read_text(encoding="utf-8")
+    for line in list(table(rows))[2:]:
+        part, *values = line.strip("| ").split(" | ")
+        for first in (0, 3, 6):
+            assert f"| {part} | {' | '.join(values[first : first + 3])} |" in published
+
+
+@pytest.mark.parametrize("placement", Placement)
+def test_a_seed_gives_the_same_again(placement: Placement) -> None:
+    assert simulated(0.8, placement)[:3] == simulated(0.8, placement)[:3]
+
+
+def test_without_exclusive_containers_nothing_is_shared_or_refused() -> None:
+    assert simulated(0.0, Placement.OPTIMISED)[:3] == (0.0, 0, 0)
+
+
+def test_spreading_refuses_fewer_and_shares_more() -> None:
+    hard, spread = simulated(1.0, Placement.OPTIMISED), simulated(1.0, Placement.BEST_EFFORT)
+    assert hard.refused > 0
+    assert spread.refused < hard.refused
+    assert hard.shared < spread.shared <= 1
+
+
+def test_who_is_exclusive_at_a_small_part_is_so_at_a_larger_one() -> None:
+    drawn = [container.drawn for container in containers(3, 50, 4, 1.0)]
+    assert sum(each < 0.3 for each in drawn) < sum(each < 0.6 for each in drawn)
+    assert list(containers(3, 50, 4, 1.0))[:20] == list(containers(3, 50, 4, 1.0))[:20]
