@@ -39,6 +39,12 @@ class Knob(StrEnum):
     WEIGHT = "weight"
     RESCHEDULING_LATENCY = "rescheduling_latency"
     AFFINITY = "affinity"
+    CAP = "cap"
+    """Of the CPU time of a vCPU's group, in millionths of a core; 0 is none."""
+
+
+THREAD_KNOBS = (Knob.WEIGHT, Knob.RESCHEDULING_LATENCY, Knob.AFFINITY)
+"""The fields of a Knobs, in order."""
 
 
 class Level(StrEnum):
@@ -133,6 +139,25 @@ class Workload:
     nested: bool = False
 
 
+class OwnLimit(NamedTuple):
+    """The cap that we have on one vCPU's own group, in millionths of a core (0: none), and for how long its
+    threads were throttled: a running total in a Snapshot, since the look before in a Period."""
+
+    present_ppm: int
+    throttled_ns: int
+
+
+class Limits(NamedTuple):
+    """What limits one workload. `around_ppm`: the tightest limit of the groups around all its vCPUs, in
+    millionths of a core. `used_ns` and `throttled_ns` are that group's, totals in a Snapshot, since the look
+    before in a Period; a host that cannot count the use says 0. `own` has those that can be capped."""
+
+    around_ppm: int
+    used_ns: int
+    throttled_ns: int
+    own: Mapping[VcpuId, OwnLimit]
+
+
 @dataclass(frozen=True, slots=True)
 class Topology:
     """The cores that we may use, and the NUMA node of each."""
@@ -150,6 +175,7 @@ class Snapshot:
     workloads: tuple[Workload, ...]
     counters: Mapping[VcpuId, Counters]
     knobs: Mapping[VcpuId, Knobs]
+    limits: Mapping[str, Limits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +193,7 @@ class Period:
     usage: Mapping[VcpuId, Usage]
     knobs: Mapping[VcpuId, Knobs]
     core_of: Mapping[VcpuId, Core]
+    limits: Mapping[str, Limits] = field(default_factory=dict)
 
 
 class Reason(NamedTuple):
@@ -199,7 +226,8 @@ class Decision:
     A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
     the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
     `rest`: after how many periods the next decision is needed. `can_wait`: whether it may come later, because
-    the rule weighs what it sees by the length of the period (budget.py).
+    the rule weighs what it sees by the length of the period (budget.py). `caps`: those that should change, in
+    millionths of a core; 0 takes one away.
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
@@ -208,6 +236,7 @@ class Decision:
     stakes: Mapping[VcpuId, Stake] = field(default_factory=dict)
     rest: int = 1
     can_wait: bool = False
+    caps: Mapping[VcpuId, int] = field(default_factory=dict)
 
 
 KnobValue = int | frozenset[Core]
@@ -262,6 +291,8 @@ class Capabilities:
     wake_edges: bool
     wake_edges_note: str
     warnings: tuple[str, ...] = ()
+    cap: bool = False
+    cap_note: str = "no group of this host takes one"
     nested_weight: bool = True
     """May a weight be written below a group of a workload's own? Not where re-weighting starves its
     neighbours (hosts/probe/reweight.py)."""

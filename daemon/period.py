@@ -20,7 +20,19 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TypeVar
 
-from .model import IDLE, Core, Counters, Knobs, Period, Snapshot, ThreadState, Usage, VcpuId
+from .model import (
+    IDLE,
+    Core,
+    Counters,
+    Knobs,
+    Limits,
+    OwnLimit,
+    Period,
+    Snapshot,
+    ThreadState,
+    Usage,
+    VcpuId,
+)
 
 T = TypeVar("T")
 Wakers = tuple[tuple[VcpuId, int], ...]
@@ -40,14 +52,16 @@ def between(index: int, before: Snapshot, after: Snapshot) -> Period:
             f"period {index}: the clock went from {before.clock_ns} to {after.clock_ns} ns: "
             "give the earlier snapshot first, and two different ones"
         )
+    limits = {name: _limits(before.limits.get(name), now) for name, now in after.limits.items()}
     return Period(
         index=index,
         length_ns=length_ns,
         topology=after.topology,
         workloads=after.workloads,
-        usage=_usage(before, after),
+        usage=_without_caps(_usage(before, after), limits),
         knobs=after.knobs,
         core_of=dict(zip(after.counters, map(_CORE, after.counters.values()), strict=True)),
+        limits=limits,
     )
 
 
@@ -56,6 +70,32 @@ def column(table: Mapping[VcpuId, T], vcpus: Sequence[VcpuId]) -> list[T | None]
     if list(table) == vcpus:
         return list(table.values())
     return list(map(table.get, vcpus))
+
+
+def _limits(before: Limits | None, now: Limits) -> Limits:
+    """What was used and throttled between two looks; nothing where a total went back: a new group's does."""
+    then = before or now
+    return Limits(
+        now.around_ppm,
+        max(0, now.used_ns - then.used_ns),
+        max(0, now.throttled_ns - then.throttled_ns),
+        {
+            vcpu: OwnLimit(own.present_ppm, max(0, own.throttled_ns - then.own.get(vcpu, own).throttled_ns))
+            for vcpu, own in now.own.items()
+        },
+    )
+
+
+def _without_caps(usage: dict[VcpuId, Usage], limits: Mapping[str, Limits]) -> dict[VcpuId, Usage]:
+    """The kernel counts as ready who is stopped by its cap. That is no wait for a core, nor a conflict."""
+    for one in limits.values():
+        for vcpu, own in one.own.items():
+            used = usage.get(vcpu)
+            if own.throttled_ns and used and used.ready_ns:
+                ready_ns = max(0, used.ready_ns - own.throttled_ns)
+                conflicts = used.conflicts * ready_ns // used.ready_ns
+                usage[vcpu] = used._replace(ready_ns=ready_ns, conflicts=conflicts)
+    return usage
 
 
 def seat(period: Period, vcpu: VcpuId) -> Core | None:

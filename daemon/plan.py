@@ -6,7 +6,7 @@ is empty.
 
 **Order.** Weights that fall, then weights that rise, so that a workload's sum is never above what it was,
 not even between two writes; then latencies; then affinities, with the two halves of a swap next to each
-other.
+other; then caps, the small ones first, and last those that are taken away.
 
 **Invariants.** They hold for every policy, and are checked again here, because a policy can be wrong:
 
@@ -15,7 +15,8 @@ other.
 - or, where the policy gives stakes: the sum of weight × demand is at most CREDIT_PERCENT above that of
   neutral weight × demand, and a changed weight is within [1/8, 8] × its neutral one;
 - a latency is positive;
-- an affinity is not empty, and within what the vCPU was allowed when we found it.
+- an affinity is not empty, and within what the vCPU was allowed when we found it;
+- a cap is none, or what a period of the kernel can hold and less than a core.
 
 A violation drops everything that was wanted for that workload, because a part of a decision is another
 decision; it is reported, never applied. The other half of a swap with such a workload is dropped with it,
@@ -28,7 +29,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .model import Change, Core, Decision, Knob, Period, Stake, Vcpu, VcpuId, Workload
+from .bandwidth.rates import CORE_PPM, LEAST_PPM
+from .model import THREAD_KNOBS, Change, Core, Decision, Knob, Period, Stake, Vcpu, VcpuId, Workload
 from .period import column, seat
 from .tsa import MAX_WEIGHT_SPAN
 
@@ -41,7 +43,7 @@ that weights may be off before they are written again (docs/decisions/0015-criti
 
 Rules = Mapping[VcpuId, str]
 
-_WEIGHT, _LATENCY, _AFFINITY = Knob  # a global costs a tenth of looking a member up in its enum
+_WEIGHT, _LATENCY, _AFFINITY = THREAD_KNOBS  # a global costs a tenth of looking a member up in its enum
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,9 @@ class Part(NamedTuple):
 
 def plan(period: Period, decision: Decision) -> Plan:
     """The smallest list of writes that gives every vCPU of the period its wanted knobs."""
-    if not decision.knobs:
+    if not decision.knobs and not decision.caps:
         return Plan()
-    rules: dict[Knob, dict[VcpuId, str]] = {_WEIGHT: {}, _LATENCY: {}, _AFFINITY: {}}
+    rules: dict[Knob, dict[VcpuId, str]] = {knob: {} for knob in Knob}
     for vcpu, knob, rule, _ in decision.reasons:
         rules[knob][vcpu] = rule
     lowered: list[Change] = []
@@ -95,7 +97,8 @@ def plan(period: Period, decision: Decision) -> Plan:
         raised += part.raised
         latencies += part.latencies
     affinities = _affinities(_pairs(moves), refused, violations)
-    return Plan((*lowered, *raised, *latencies, *affinities), tuple(violations))
+    caps = _caps(period, decision.caps, rules[Knob.CAP], violations) if decision.caps else ()
+    return Plan((*lowered, *raised, *latencies, *affinities, *caps), tuple(violations))
 
 
 def _part(period: Period, workload: Workload, decision: Decision, rules: Mapping[Knob, Rules]) -> Part:
@@ -186,6 +189,28 @@ def _wrong_stakes(period: Period, workload: Workload, decision: Decision) -> Ite
             f"weights by demand that add up to {wanted}: "
             f"must not be more than {CREDIT_PERCENT} % above {neutral}"
         )
+
+
+def _caps(period: Period, caps: Mapping[VcpuId, int], rules: Rules, violations: list[str]) -> list[Change]:
+    """The changes of caps. A wrong one drops all of its workload's."""
+    changes: list[Change] = []
+    for name, limits in period.limits.items():
+        wanted = {
+            vcpu: (own.present_ppm, caps[vcpu])
+            for vcpu, own in limits.own.items()
+            if caps.get(vcpu, own.present_ppm) != own.present_ppm
+        }
+        wrong = [(vcpu, ppm) for vcpu, (_, ppm) in wanted.items() if ppm and not LEAST_PPM <= ppm < CORE_PPM]
+        violations += [
+            f"workload {name}: cap {ppm} ppm of tid {vcpu.tid}: must be from {LEAST_PPM} to {CORE_PPM}"
+            for vcpu, ppm in wrong
+        ]
+        if not wrong:
+            changes += [
+                Change(vcpu, Knob.CAP, prior, ppm, rules.get(vcpu, UNEXPLAINED))
+                for vcpu, (prior, ppm) in wanted.items()
+            ]
+    return sorted(changes, key=lambda change: caps[change.vcpu] or CORE_PPM)
 
 
 def _pairs(moves: Sequence[Move]) -> list[list[Move]]:

@@ -10,7 +10,7 @@ from typing import TypedDict
 from ..errors import ExitStatus, Refusal
 from ..linux import cpulist
 from ..linux.printable import printable
-from ..model import NO_KNOBS, Knob, KnobValue, Outcome, Vcpu
+from ..model import NO_KNOBS, THREAD_KNOBS, Knob, KnobValue, Outcome, Vcpu
 from ..record.lines import Unreadable
 from ..record.provenance import IN_FORCE, Ground, Grounds
 from ..record.tail import RecordTail, Seen
@@ -120,11 +120,18 @@ def _end(path: Path) -> tuple[Seen, Grounds]:
 
 
 def _vcpu(vcpu: Vcpu, last: Seen, grounds: Grounds) -> VcpuStory:
-    values = zip(Knob, last.period.knobs.get(vcpu.id, NO_KNOBS), strict=True)
+    values = zip(THREAD_KNOBS, last.period.knobs.get(vcpu.id, NO_KNOBS), strict=True)
     return VcpuStory(
         vcpu=vcpu.name,
         tid=vcpu.id.tid,
-        knobs=[_knob(knob, value, last, *grounds.of(vcpu.id, knob)) for knob, value in values],
+        knobs=[
+            *(_knob(knob, value, last, *grounds.of(vcpu.id, knob)) for knob, value in values),
+            *(
+                _knob(Knob.CAP, limits.own[vcpu.id].present_ppm, last, *grounds.of(vcpu.id, Knob.CAP))
+                for limits in last.period.limits.values()
+                if vcpu.id in limits.own
+            ),
+        ],
     )
 
 
@@ -215,4 +222,6 @@ def shown(knob: str, value: int | str) -> str:
     """A knob's value with its unit."""
     if knob == "rescheduling_latency" and isinstance(value, int):
         return milliseconds(value)
+    if knob == "cap" and isinstance(value, int):
+        return f"{value / 10_000:.1f} % of a core" if value else "none"
     return f"CPUs {value}" if knob == "affinity" else str(value)

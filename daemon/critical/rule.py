@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .. import model
+from ..bandwidth.parameters import BandwidthParameters
+from ..bandwidth.rule import NO_CAPS, CapMemory, Capping, caps_of_all
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from ..policy import Kind
 from .calm import calmer, periods_to_rest
@@ -60,6 +62,8 @@ class _Draft:
     claimants: dict[Cpus, list[Claimant]] = field(default_factory=dict)
     memories: list[Memory] = field(default_factory=list)
     excess: list[int] = field(default_factory=list)
+    waited_for: dict[str, set[VcpuId]] = field(default_factory=dict)
+    """The critical vCPUs of each workload that was judged."""
     low: dict[VcpuId, int] = field(default_factory=dict)
     """The scores of those who may have to yield (latency.py)."""
 
@@ -80,6 +84,7 @@ class Critical:
     less time. Who yields may start later."""
 
     parameters: CriticalParameters = field(default_factory=CriticalParameters)
+    bandwidth: BandwidthParameters = field(default_factory=BandwidthParameters)
     name: str = "critical"
 
     def initial_state(self) -> PolicyState:
@@ -109,13 +114,15 @@ class Critical:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 _weigh(workload, seen, verdict, past, terms, draft)
                 draft.low |= low(seen.memories, verdict.scores)
+                draft.waited_for[workload.name] = _waited_for(seen.memories, verdict)
                 if seen.memories and verdict.level is Counting.NONE:
                     draft.blind.append(workload.name)
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
         wishes = merged(draft.knobs, delays.wanted_ns)
+        capping = self._cap(period, draft, known.holdings)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
-        calm = calmer(known.calm, stirred=unjudged or bool(wishes))
+        calm = calmer(known.calm, stirred=unjudged or bool(wishes) or bool(capping.holdings))
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
@@ -126,9 +133,20 @@ class Critical:
             calm,
             delays.before,
             tuple(draft.late),
+            capping.holdings,
         )
         rest = periods_to_rest(calm)
-        return Decision(wishes, (*draft.reasons, *delays.reasons), after, draft.stakes, rest, can_wait=True)
+        reasons = (*draft.reasons, *delays.reasons, *capping.reasons)
+        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, caps=capping.wanted)
+
+    def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
+        """Caps where a limit binds, if they are asked for."""
+        return caps_of_all(period, draft.waited_for, before) if self.bandwidth.caps else NO_CAPS
+
+
+def _waited_for(memories: Sequence[Memory], verdict: Scores) -> set[VcpuId]:
+    """Those with at least half of the full score."""
+    return {memory.vcpu for memory, score in zip(memories, verdict.scores, strict=True) if score * 2 >= FULL}
 
 
 def _look(
@@ -270,13 +288,15 @@ def _want(
 
 KIND = Kind(
     "critical",
-    lambda parameters: Critical(parameters.of(CriticalParameters)),
-    settings=(CriticalParameters,),
+    lambda parameters: Critical(parameters.of(CriticalParameters), parameters.of(BandwidthParameters)),
+    settings=(CriticalParameters, BandwidthParameters),
     edges=model.Level.FULL,  # and chains (docs/critical.md)
     rules={
         "critical.path": "siblings wait for what it does",
         "critical.yield": "hardly anybody waits for it, so it yields to those that siblings wait for",
         "critical.later": "hardly anybody waits for it, so it may start later than those that are waited for",
+        "bandwidth.cap": "hardly anybody waits for it, so a cap keeps it from using up the workload's limit",
+        "bandwidth.free": "it is waited for, or the workload's limit binds no more: it needs no cap",
         "critical.neutral": "it is not judged at present, so it is as if nobody were preferred",
     },
 )

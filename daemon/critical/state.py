@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..bandwidth.rule import CapMemory
 from ..model import PolicyState, VcpuId
 from .crowd import Cpus, Crowd
 from .latency import Latencies
@@ -21,6 +22,7 @@ class CriticalState(PolicyState):
     `crowds`: how crowded each set of CPUs is (crowd.py). `excess`: the rank so far, in millionths, of each
     vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py).
     `latencies`: what those had who yield (latency.py). `late`: by how much each workload is behind (late.py).
+    `holdings`: what is known of workloads whose limit binds or did (bandwidth/rule.py).
     """
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
@@ -32,3 +34,4 @@ class CriticalState(PolicyState):
     calm: int = field(default=0, metadata=UNSHOWN)
     latencies: Latencies = field(default=(), metadata=UNSHOWN)
     late: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)
+    holdings: tuple[CapMemory, ...] = field(default=(), metadata=UNSHOWN)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
-from ..model import Core, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId
+from ..model import THREAD_KNOBS, Core, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId
 from ..period import seat
 from ..tsa import MAX_WEIGHT_SPAN
 from .state import KnobTable
@@ -81,7 +81,7 @@ def towards(
             stakes[vcpu] = Stake(was.weight, 1)
         if wish != NO_WISH:
             knobs[vcpu] = wish
-            changed = [knob for knob, new in zip(Knob, wish, strict=True) if new is not None]
+            changed = [knob for knob, new in zip(THREAD_KNOBS, wish, strict=True) if new is not None]
             reasons += [Reason(vcpu, knob, rule, seen.get(vcpu, ())) for knob in changed]
     return Decision(knobs, tuple(reasons), state, stakes)
 
@@ -142,5 +142,7 @@ def _only(wish: Knobs) -> Core | None:
 
 
 def _wanted(reason: Reason, kept: Mapping[VcpuId, Knobs]) -> bool:
+    if reason.knob is Knob.CAP:
+        return True  # the guard leaves caps alone
     wish = kept.get(reason.vcpu)
-    return wish is not None and dict(zip(Knob, wish, strict=True))[reason.knob] is not None
+    return wish is not None and dict(zip(THREAD_KNOBS, wish, strict=True))[reason.knob] is not None

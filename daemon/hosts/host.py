@@ -29,7 +29,8 @@ class OnForeignWrite(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostSettings:
-    """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants."""
+    """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants.
+    `caps`: whether limits are looked at."""
 
     cpus: frozenset[Core] | None = None
     own_groups: bool = False
@@ -38,6 +39,7 @@ class HostSettings:
     bpf: bool = True
     edges: Level = Level.NONE
     most: int = MOST_THREADS
+    caps: bool = False
 
 
 BY_DEFAULT = HostSettings()

@@ -129,6 +129,13 @@ class Below(NamedTuple):
     complete: bool
 
 
+class GroupQuota(NamedTuple):
+    """A group, and how many cores' time it may use at most."""
+
+    group: str
+    cores: float
+
+
 def parse_group(lines: bytes, version: int, controller: str = "cpu") -> str:
     """The group in one hierarchy, of the lines of /proc/PID/task/TID/cgroup. Raises HierarchyMissing.
 
@@ -235,8 +242,18 @@ def _cpus(word: str) -> frozenset[int]:
 
 def quota_cores(hierarchy: Hierarchy, group: str) -> float | None:
     """How many cores' time the group may use at most, by the tightest quota above it; None: no quota."""
-    limits = [cores for one in _upwards(hierarchy, group) if (cores := _quota_at(hierarchy, one)) is not None]
-    return min(limits, default=None)
+    tightest = tightest_quota(hierarchy, group)
+    return tightest and tightest.cores
+
+
+def tightest_quota(hierarchy: Hierarchy, group: str) -> GroupQuota | None:
+    """The tightest quota of the group and those above it, and whose it is; None: no quota."""
+    found = [
+        GroupQuota(one, cores)
+        for one in _upwards(hierarchy, group)
+        if (cores := _quota_at(hierarchy, one)) is not None
+    ]
+    return min(found, key=lambda one: one.cores, default=None)
 
 
 def quota_files(hierarchy: Hierarchy, group: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..model import VcpuId
-from . import affinity, cgroupfs, cpus, dasecfile, procfs, schedattr
+from . import affinity, bandwidth, cgroupfs, cpus, dasecfile, procfs, schedattr
 from .errors import HierarchyMissing, ThreadGone
 
 NativeValue = int | str | tuple[int, ...]
@@ -36,6 +36,8 @@ class NativeKnob(StrEnum):
 
     GRANULARITY and THREAD_WEIGHT exist with our kernel patch. Both hold a number or
     `dasecfile.DEFAULT`, a value of its own. A child is born with the default.
+
+    QUOTA is that of the group that a thread is alone in, with its period: "16000 10000", "max 100000".
     """
 
     __hash__ = str.__hash__  # an enum's own is Python code, and a write looks up a dozen of these
@@ -48,6 +50,7 @@ class NativeKnob(StrEnum):
     CONTROLLERS = "controllers"
     GRANULARITY = "granularity"
     THREAD_WEIGHT = "thread_weight"
+    QUOTA = "quota"
 
 
 DASEC_KEYS = {
@@ -65,10 +68,10 @@ _LOOKS = 3
 
 
 class KnobRef(NamedTuple):
-    """Which knob of which thread. `path`: the weight file (WEIGHT_*), the hierarchy's mount
-    point (CGROUP), the subtree_control file (CONTROLLERS), else empty. `inode`: of the group's directory, for
-    knobs of a group; one that is removed and made again under its name gets another. 0: not known, as in
-    older journals."""
+    """Which knob of which thread. `path`: the weight file (WEIGHT_*), that with the quota (QUOTA), the
+    hierarchy's mount point (CGROUP), the subtree_control file (CONTROLLERS), else empty. `inode`: of the
+    group's directory, for knobs of a group; one that is removed and made again under its name gets another.
+    0: not known, as in older journals."""
 
     vcpu: VcpuId
     kind: NativeKnob
@@ -138,6 +141,9 @@ def read_known(ref: KnobRef, proc: str = procfs.PROC) -> NativeValue:
             case NativeKnob.CONTROLLERS:
                 _same_group(ref)
                 return "cpu" if cgroupfs.hands_on_cpu(ref.path) else ""
+            case NativeKnob.QUOTA:
+                _same_group(ref)
+                return bandwidth.read_quota(ref.path)
             case NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT:
                 return dasecfile.read_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], proc)
     except OSError as error:
@@ -166,6 +172,9 @@ def write_known(
             case NativeKnob.CONTROLLERS, str():
                 _same_group(ref)
                 cgroupfs.hand_on_cpu(ref.path, on=value == "cpu")
+            case NativeKnob.QUOTA, str():
+                _same_group(ref)
+                bandwidth.write_quota(ref.path, value)
             case ((NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT), int() | dasecfile.DEFAULT):
                 dasecfile.write_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], value, proc)
             case _:

@@ -21,6 +21,7 @@ from .entries import (
     decision_row,
     in_order,
     knobs_row,
+    limits_row,
     result_row,
     topology_row,
     workload_row,
@@ -66,6 +67,8 @@ class Encoder:
             self._cores = [None] * len(self._layout.order)
             line["workloads"] = [workload_row(workload) for workload in period.workloads]
         self._add_vcpus(period, line)
+        if period.limits:
+            line["limits"] = {name: limits_row(one, self._layout) for name, one in period.limits.items()}
         line["decision"] = decision_row(entry.decision, self._layout, self._state)
         self._state = entry.decision.state
         if entry.results:

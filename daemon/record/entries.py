@@ -27,6 +27,8 @@ from ..model import (
     Decision,
     Knobs,
     KnobValue,
+    Limits,
+    OwnLimit,
     Period,
     PolicyState,
     Result,
@@ -60,6 +62,10 @@ KnobsRow = tuple[int | None, int | None, list[Core] | None]
 """Weight, rescheduling latency in ns, affinity."""
 
 
+LimitsRow = tuple[int, int, int, list[tuple[Ref, int, int]]]
+"""The limit in millionths of a core, ns used and throttled of it; and vCPU, cap and ns throttled by that."""
+
+
 class Stages(NamedTuple):
     """How long each stage of one period took. Of recording, the period before: a line cannot
     tell how long its own writing takes."""
@@ -83,6 +89,7 @@ class PeriodLine(TypedDict, total=False):
     unjudged: list[int]
     knobs: list[tuple[int, KnobsRow | None]]
     cores: list[tuple[int, Core | None]]
+    limits: Mapping[str, LimitsRow]
     decision: Mapping[str, object]
     results: list[Sequence[object]]
     violations: Sequence[str]
@@ -174,6 +181,8 @@ def decision_row(decision: Decision, layout: VcpuOrder, before: PolicyState | No
             (layout.ref(vcpu), knob._value_, rule, inputs) for vcpu, knob, rule, inputs in decision.reasons
         ],
     }
+    if decision.caps:
+        row["caps"] = [(layout.ref(vcpu), ppm) for vcpu, ppm in decision.caps.items()]
     if decision.state is not before:
         changed = state_row(decision.state, before)
         if changed:
@@ -195,6 +204,12 @@ def state_row(state: PolicyState, before: object) -> Mapping[str, object]:
         elif value != old:
             changed[one.name] = value
     return changed
+
+
+def limits_row(limits: Limits, layout: VcpuOrder) -> LimitsRow:
+    """A workload's limits as a line holds them."""
+    around_ppm, used_ns, throttled_ns, own = limits
+    return (around_ppm, used_ns, throttled_ns, [(layout.ref(vcpu), *one) for vcpu, one in own.items()])
 
 
 def change_row(change: Change, layout: VcpuOrder) -> list[object]:
@@ -258,8 +273,14 @@ class Decoder:
             usage=self._usage(line),
             knobs={vcpu: knobs for vcpu, knobs in zip(order, self._knobs, strict=True) if knobs is not None},
             core_of={vcpu: core for vcpu, core in zip(order, self._cores, strict=True) if core is not None},
+            limits={name: self._limits(row) for name, row in line.get("limits", {}).items()},
         )
         return period, line
+
+    def _limits(self, row: LimitsRow) -> Limits:
+        around_ppm, used_ns, throttled_ns, own = row
+        capped = {self.layout.vcpu(ref): OwnLimit(ppm, ns) for ref, ppm, ns in own}
+        return Limits(around_ppm, used_ns, throttled_ns, capped)
 
     def _usage(self, line: PeriodLine) -> Mapping[VcpuId, Usage]:
         usage = dict.fromkeys(self.layout.order, IDLE)

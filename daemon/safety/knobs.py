@@ -10,7 +10,7 @@ from ..linux.knob import KnobRef, NativeKnob, NativeValue, may_be_cut
 from .journal.ledger import Outstanding
 from .kernel import Kernel
 
-OF_A_GROUP = frozenset({NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2, NativeKnob.CONTROLLERS})
+OF_A_GROUP = frozenset({NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2, NativeKnob.CONTROLLERS, NativeKnob.QUOTA})
 """These outlive the thread for whose sake they were changed."""
 
 _LOOKS = 3

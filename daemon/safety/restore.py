@@ -33,6 +33,7 @@ _THREADS_FIRST = (
     NativeKnob.THREAD_WEIGHT,
     NativeKnob.WEIGHT_V1,
     NativeKnob.WEIGHT_V2,
+    NativeKnob.QUOTA,
     NativeKnob.CGROUP,
 )
 _AFTER_GROUPS = (NativeKnob.CONTROLLERS,)

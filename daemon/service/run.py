@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import budget, log
+from ..bandwidth.parameters import BandwidthParameters
 from ..budget import Budget
 from ..config.config import Config
 from ..config.subject import Subject
@@ -231,6 +232,7 @@ def _host_settings(order: Order) -> HostSettings:
         bpf=settings.bpf,
         edges=POLICIES[order.config.policy].edges,
         most=settings.max_threads_per_workload,
+        caps=order.config.parameters().of(BandwidthParameters).caps,
     )
 
 

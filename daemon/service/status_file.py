@@ -154,6 +154,8 @@ class StatusFile:
 
 def _ours(period: Period, vcpu: VcpuId, knob: Knob) -> bool:
     """Is the vCPU still there, and this knob still ours to write?"""
+    if knob is Knob.CAP:
+        return any(vcpu in one.own and one.own[vcpu].present_ppm for one in period.limits.values())
     weight, latency_ns, affinity = period.knobs.get(vcpu, NO_KNOBS)
     ours = {Knob.WEIGHT: weight, Knob.RESCHEDULING_LATENCY: latency_ns, Knob.AFFINITY: affinity}
     return ours[knob] is not None

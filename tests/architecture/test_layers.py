@@ -13,7 +13,7 @@ FLOORS = (
     {"errors", "settings", "parts", "flow", "model"},
     {"roster", "period", "gap", "budget", "linux"},
     {"entitlement", "policy", "log", "bpf"},
-    {"tsa", "reservations", "safety"},
+    {"tsa", "reservations", "safety", "bandwidth"},
     {"rla", "rcr", "critical", "guard", "plan", "hosts"},
     {"rivals", "paper"},
     {"policies"},

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 
 from dasec import policies
-from dasec.model import Core, Decision, Knob, Knobs, Period, PolicyState, Reason, VcpuId, Workload
+from dasec.model import THREAD_KNOBS, Core, Decision, Knobs, Period, PolicyState, Reason, VcpuId, Workload
 from dasec.policy import Kind
 
 LATENCIES_NS = (1_500_000, 2_000_000, 4_000_000, 7_000_000, 11_000_000)
@@ -31,7 +31,7 @@ class Shuffle:
             for workload in period.workloads
             for vcpu, wanted in shuffled(workload, period, chance)
         }
-        reasons = tuple(Reason(vcpu, knob, "shuffle") for vcpu in knobs for knob in Knob)
+        reasons = tuple(Reason(vcpu, knob, "shuffle") for vcpu in knobs for knob in THREAD_KNOBS)
         return Decision(knobs, reasons, state)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.model import Change, Core, Knob, KnobValue, Outcome, Restored, ThreadState, VcpuId
+from dasec.model import THREAD_KNOBS, Change, Core, Knob, KnobValue, Outcome, Restored, ThreadState, VcpuId
 
 from .stage import FakeStage, MainlineStage, PatchedStage, Stage, probed_with_patch, roster
 
@@ -51,7 +51,7 @@ def able(stage: Stage) -> list[Knob]:
     """The knobs that this host has; Linux before 6.12 has no slices to set."""
     can = stage.host.capabilities
     has = (can.weight, can.rescheduling_latency, can.affinity)
-    return [knob for knob, there in zip(Knob, has, strict=True) if there]
+    return [knob for knob, there in zip(THREAD_KNOBS, has, strict=True) if there]
 
 
 def skip_unless_capable(stage: Stage, knob: Knob) -> None:
@@ -136,7 +136,7 @@ def test_a_thread_of_two_workloads_belongs_to_the_first(stage: Stage) -> None:
     assert [len(workload.vcpus) for workload in snapshot.workloads] == [1, 0]
 
 
-@pytest.mark.parametrize("knob", list(Knob))
+@pytest.mark.parametrize("knob", THREAD_KNOBS)
 def test_what_is_applied_is_what_the_kernel_has(stage: Stage, knob: Knob) -> None:
     skip_unless_capable(stage, knob)
     vcpu = stage.spawn()
@@ -148,7 +148,7 @@ def test_what_is_applied_is_what_the_kernel_has(stage: Stage, knob: Knob) -> Non
     assert NEW[knob] in (held.weight, held.rescheduling_latency_ns, held.affinity)
 
 
-@pytest.mark.parametrize("knob", list(Knob))
+@pytest.mark.parametrize("knob", THREAD_KNOBS)
 def test_restore_puts_back_what_was_there_and_does_it_once(stage: Stage, knob: Knob) -> None:
     skip_unless_capable(stage, knob)
     vcpu = stage.spawn()
@@ -173,7 +173,7 @@ def test_after_a_restore_the_host_can_go_on(stage: Stage) -> None:
         assert shown(stage, vcpu, Knob.WEIGHT) == 1024
 
 
-@pytest.mark.parametrize("knob", list(Knob))
+@pytest.mark.parametrize("knob", THREAD_KNOBS)
 def test_a_foreign_write_is_yielded_to_within_a_period_and_survives_restore(stage: Stage, knob: Knob) -> None:
     skip_unless_capable(stage, knob)
     vcpu = stage.spawn()

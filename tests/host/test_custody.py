@@ -13,7 +13,7 @@ from dasec.hosts.mainline import Mainline
 from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
 from dasec.linux import affinity, schedattr
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
-from dasec.model import Change, Core, Knob, KnobValue, Outcome, VcpuId
+from dasec.model import THREAD_KNOBS, Change, Core, Knob, KnobValue, Outcome, VcpuId
 from dasec.safety.journal.journal import Journal
 from dasec.safety.kernel import LinuxKernel
 from dasec.safety.restore import put_all_back, recover
@@ -63,7 +63,7 @@ def test_all_knobs_of_a_thread_that_turns_idle_go_back_at_once(either: MainlineS
     vcpu = either.spawn()
     before = either.held_by_kernel(vcpu)
     look(either, vcpu, 1)
-    write(either.mainline, vcpu, *Knob)
+    write(either.mainline, vcpu, *THREAD_KNOBS)
     turn(vcpu, os.SCHED_IDLE)
     look(either, vcpu, 1)
     assert vcpu not in either.mainline.observe(roster([vcpu])).knobs
@@ -79,14 +79,14 @@ def test_a_thread_that_comes_back_has_nothing_of_ours_for_its_own(either: Mainli
     before = either.held_by_kernel(vcpu)
     first = either.mainline.observe(roster([vcpu])).knobs[vcpu]
     for _ in range(2):
-        write(either.mainline, vcpu, *Knob)
+        write(either.mainline, vcpu, *THREAD_KNOBS)
         turn(vcpu, os.SCHED_IDLE)
         look(either, vcpu)
         turn(vcpu, os.SCHED_OTHER)
         look(either, vcpu)
         assert either.mainline.observe(roster([vcpu])).knobs[vcpu] == first
         assert either.held_by_kernel(vcpu) == before
-    write(either.mainline, vcpu, *Knob)
+    write(either.mainline, vcpu, *THREAD_KNOBS)
     either.mainline.restore()
     assert either.held_by_kernel(vcpu) == before
 
@@ -111,7 +111,7 @@ def test_a_thread_that_has_just_turned_idle_is_not_written_to(stage: MainlineSta
     look(stage, vcpu, 1)
     before = stage.held_by_kernel(vcpu)
     turn(vcpu, os.SCHED_IDLE)
-    for knob in Knob:
+    for knob in THREAD_KNOBS:
         assert write_one(stage.mainline, vcpu, knob, NEW[knob]) is Outcome.REJECTED
     with pytest.raises(OSError, match="not in a fair scheduling class"):
         schedattr.set_slice(vcpu.tid, 4_000_000)
@@ -214,7 +214,7 @@ def test_what_cannot_be_put_back_is_tried_again_until_it_is(stage: MainlineStage
     vcpu = stage.spawn()
     before = stage.held_by_kernel(vcpu)
     look(stage, vcpu, 1)
-    write(host, vcpu, *Knob)
+    write(host, vcpu, *THREAD_KNOBS)
     held = set(still_held(stage))
     if way == "another policy begins":
         assert len(host.restore().failed) >= len(Knob)

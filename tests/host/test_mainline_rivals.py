@@ -11,7 +11,7 @@ from dasec.hosts.host import OnForeignWrite
 from dasec.hosts.mainline import Mainline
 from dasec.linux.errors import ThreadGone
 from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, read, write
-from dasec.model import Change, Core, Knob, Knobs, KnobValue, Outcome
+from dasec.model import THREAD_KNOBS, Change, Core, Knob, Knobs, KnobValue, Outcome
 from dasec.safety.journal.journal import Journal
 from tests.contract.stage import NOTHING, MainlineStage, roster
 from tests.contract.test_host import NEW, THEIRS
@@ -35,10 +35,10 @@ def build(tmp_path: Path) -> Iterator[Build]:
 
 
 def value_of(knobs: Knobs, knob: Knob) -> KnobValue | None:
-    return (knobs.weight, knobs.rescheduling_latency_ns, knobs.affinity)[list(Knob).index(knob)]
+    return (knobs.weight, knobs.rescheduling_latency_ns, knobs.affinity)[THREAD_KNOBS.index(knob)]
 
 
-@pytest.mark.parametrize("knob", list(Knob))
+@pytest.mark.parametrize("knob", THREAD_KNOBS)
 @pytest.mark.parametrize("answer", list(OnForeignWrite))
 def test_each_answer_to_a_foreign_write_is_given_within_a_period(
     build: Build, answer: OnForeignWrite, knob: Knob
@@ -153,7 +153,7 @@ def test_a_full_journal_means_that_nothing_is_written(build: Build, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Journal, "begin", full)
-    results = stage.host.apply([Change(vcpu, knob, NEW[knob], NEW[knob], "test") for knob in Knob])
+    results = stage.host.apply([Change(vcpu, knob, NEW[knob], NEW[knob], "test") for knob in THREAD_KNOBS])
     assert {result.outcome for result in results} == {Outcome.REJECTED}
     assert "No space left" in results[0].detail
     assert stage.held_by_kernel(vcpu) == before

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from dasec.model import IDLE, Core, Counters, ThreadState, Usage, VcpuId
+from dasec.model import (
+    IDLE,
+    Core,
+    Counters,
+    Limits,
+    OwnLimit,
+    Snapshot,
+    ThreadState,
+    Usage,
+    VcpuId,
+)
 from dasec.period import between, column, seat
 
 from ..builders import ASLEEP, MS, READY, RUNNING, Group, Row, period, snapshot, vcpu_id
@@ -218,3 +230,14 @@ def test_a_count_that_went_back_makes_a_vcpu_new() -> None:
 def test_one_that_slept_through_is_shared_on_a_host_that_counts_wakeups_too() -> None:
     total = counters(5, 1, 9, ASLEEP)._replace(wakeups=10, external_wakeups=4, chain_ns=1000)
     assert usage_of(total, total._replace()) is IDLE
+
+
+def test_time_for_which_a_cap_stops_a_thread_is_no_waiting_and_no_conflict() -> None:
+    def at(clock_ms: float, ready_ms: float, throttled_ms: int) -> Snapshot:
+        own = {A: OwnLimit(300_000, throttled_ms * MS)}
+        seen = snapshot(clock_ms, {A: counters(500, ready_ms, 100 + int(ready_ms))})
+        return replace(seen, limits={"w0": Limits(2_000_000, 0, throttled_ms * MS, own)})
+
+    made = between(1, at(1000, 20, 5), at(1080, 60, 35))
+    assert (made.usage[A].ready_ns, made.usage[A].conflicts) == (10 * MS, 2)
+    assert made.limits["w0"] == Limits(2_000_000, 0, 30 * MS, {A: OwnLimit(300_000, 30 * MS)})

@@ -326,3 +326,5 @@ def _value(knobs: Knobs, knob: Knob) -> KnobValue | None:
             return knobs.rescheduling_latency_ns
         case Knob.AFFINITY:
             return knobs.affinity
+        case Knob.CAP:
+            return None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...bpf.wake_edges import open_edges
-from ...linux import affinity, cgroupfs, cpus, procfs, schedattr
+from ...linux import affinity, bandwidth, cgroupfs, cpus, procfs, schedattr
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...model import Capabilities, Finding, Level
@@ -23,6 +23,9 @@ TRIED_WEIGHTS = {1: 1126, 2: 110}
 """10 % above neutral in either hierarchy's unit: the step that TSA makes (§4.2)."""
 
 
+TRIED_QUOTA = "5000 10000"
+
+
 def try_kernel(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool = True) -> Capabilities:
     """Try everything that every kernel might have. `duel` False leaves out whether this one starves groups
     (two seconds at most)."""
@@ -34,6 +37,7 @@ def try_kernel(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool =
     if duel and weights.works and hierarchy is not None:
         nesting = _try_nesting(hierarchy, platform.release())
     edges = _try_edges()
+    caps = _try_cap(hierarchy)
     return Capabilities(
         backend="mainline",
         weight=weights.works,
@@ -45,6 +49,8 @@ def try_kernel(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool =
         wake_edges=edges.works,
         wake_edges_note=edges.note,
         warnings=(*surroundings.warnings(proc, sysfs), *nesting.warnings),
+        cap=caps.works,
+        cap_note=caps.note,
         nested_weight=nesting.works,
     )
 
@@ -105,6 +111,25 @@ def _try_weight(proc: str) -> tuple[Finding, Hierarchy | None]:
     if kept != wanted:
         return Finding(False, f"{where}: the kernel did not keep the weight"), hierarchy
     return Finding(True, f"{where} (cgroup v{hierarchy.version}), for vCPUs alone in their group"), hierarchy
+
+
+def _try_cap(hierarchy: Hierarchy | None) -> Finding:
+    if hierarchy is None:
+        return Finding(False, "no cpu cgroup hierarchy is mounted")
+    try:
+        with _group(hierarchy) as group:
+            file = bandwidth.quota_file(hierarchy, group)
+            bandwidth.write_quota(file, TRIED_QUOTA)
+            kept = bandwidth.read_quota(file)
+    except (ThreadGone, FileNotFoundError):
+        if hierarchy.version == 2:
+            return Finding(True, "cpu.max: only in groups of our own: nobody hands the controller on")
+        return Finding(False, "this kernel has no CFS bandwidth control")
+    except OSError as error:
+        return Finding(False, f"a quota below {hierarchy.mount}: {error.strerror or error}")
+    if kept != TRIED_QUOTA:
+        return Finding(False, "the kernel did not keep a quota")
+    return Finding(True, f"{os.path.basename(file)} below {hierarchy.mount} (cgroup v{hierarchy.version})")
 
 
 @contextmanager

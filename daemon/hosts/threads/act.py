@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import NamedTuple
 
-from ...linux import cgroupfs, knob, procfs, schedattr
+from ...linux import bandwidth, cgroupfs, knob, procfs, schedattr
 from ...linux.errors import ThreadGone
 from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
 from ...model import Change, Core, Knob, Outcome, Result, VcpuId
@@ -18,6 +18,7 @@ from .adopt import alone
 from .ahead import WriteAhead
 from .interface import KernelInterface
 from .own_groups import OwnGroups
+from .put_back import PutBack
 from .thread import HeldKnob, ManagedThread, WeightPlace, why_not
 from .weight_watch import WeightWatch
 
@@ -50,6 +51,7 @@ class Actuator:
     groups: OwnGroups | None
     hierarchy: cgroupfs.Hierarchy | None
     watch: WeightWatch
+    put_back: PutBack
     dry_run: bool
     interface: KernelInterface
     proc: str = procfs.PROC
@@ -80,9 +82,13 @@ class Actuator:
             verdict = (Outcome.DRY_RUN, "")
         if verdict is not None:
             return verdict
+        if change.knob is Knob.CAP and not change.new:
+            return self._uncap(thread)
         try:
-            steps = self._move_first(thread, thread.weight) if change.knob is Knob.WEIGHT else ()
-            return _Intent(index, change, thread, (*steps, self._step(change, thread)))
+            in_group = change.knob in (Knob.WEIGHT, Knob.CAP)
+            steps = self._move_first(thread, thread.weight) if in_group else ()
+            wanted = self._cap(change, thread) if change.knob is Knob.CAP else (self._step(change, thread),)
+            return _Intent(index, change, thread, (*steps, *wanted))
         except ThreadGone as gone:
             return Outcome.VANISHED, str(gone)
         except OSError as error:
@@ -95,6 +101,7 @@ class Actuator:
         if place.origin is None or self.groups is None:
             if not alone(self.hierarchy, place.group, thread.id.tid):
                 thread.show(place.kind, None)
+                thread.show(NativeKnob.QUOTA, None)
                 raise OSError(errno.EBUSY, f"is not alone in {place.group} any more")
             return ()
         if NativeKnob.CGROUP in thread.held:
@@ -104,8 +111,43 @@ class Actuator:
                 self.groups.make(place, thread.id)
             except OSError:
                 thread.show(place.kind, None)
+                thread.show(NativeKnob.QUOTA, None)
                 raise
         return (_Step(Write(self.groups.move_ref(thread.id), place.origin, place.group), place.origin),)
+
+    def _uncap(self, thread: ManagedThread) -> Verdict:
+        """As it was before us: no quota, and its period."""
+        held = thread.held.get(NativeKnob.QUOTA)
+        if held is None or self.put_back.restore_one(thread, held):
+            return Outcome.APPLIED, ""
+        return Outcome.REJECTED, "its quota could not be put back"
+
+    def _cap(self, change: Change, thread: ManagedThread) -> tuple[_Step, ...]:
+        """Another period first, without a quota, and then the quota: on v1 these are two writes, and the
+        journal knows what lies between them."""
+        held, new = thread.held.get(NativeKnob.QUOTA), str(units.native(NativeKnob.QUOTA, change.new))
+        if held is None:
+            place = thread.weight
+            assert place is not None, "only threads with a group take caps"
+            assert self.hierarchy is not None, "there are no groups without one"
+            ref = KnobRef(
+                thread.id,
+                NativeKnob.QUOTA,
+                bandwidth.quota_file(self.hierarchy, place.group),
+                cgroupfs.inode_of(place.file),
+            )
+            present = str(knob.read_known(ref, self.proc))
+            prior: NativeValue = present
+            if not present.startswith(bandwidth.NO_QUOTA):
+                thread.show(NativeKnob.QUOTA, None)
+                raise OSError(errno.EBUSY, f"somebody else gave {place.group} a quota")
+        else:
+            ref, prior, present = held.ref, held.prior, str(held.now)
+        last = _Step(Write(ref, prior, new), prior)
+        period = new.partition(" ")[2]
+        if present.partition(" ")[2] == period:
+            return (last,)
+        return (_Step(Write(ref, prior, f"{bandwidth.NO_QUOTA} {period}"), prior), last)
 
     def _step(self, change: Change, thread: ManagedThread) -> _Step:
         kind = thread.kind_of(change.knob)
@@ -193,6 +235,9 @@ def refusal(thread: ManagedThread) -> Verdict | None:
 
 def _knob_refusal(change: Change, thread: ManagedThread) -> Verdict | None:
     """Why this knob may not be written with this value, or None."""
+    if change.knob is Knob.CAP:
+        can = thread.takes_caps and thread.weight is not None
+        return None if can else (Outcome.YIELDED, "not ours to write")
     if thread.knobs[_FIELDS[change.knob]] is None:
         return Outcome.YIELDED, "not ours to write"
     if isinstance(change.new, frozenset) != (change.knob is Knob.AFFINITY):

@@ -55,6 +55,8 @@ class Crew:
         self._turn_of_skipped = 0
         self.left_out: Mapping[str, int] = {}
         """By workload: how many of its threads are too many to be attended to."""
+        self.homes: dict[str, str] = {}
+        """The innermost group around all threads of each workload that has one for itself."""
         self._roster: tuple[RosterEntry, ...] = ()
         self._set_down = False
         self._threads: dict[Numbers, ManagedThread] = {}
@@ -178,7 +180,8 @@ class Crew:
     def _check_group(self, thread: ManagedThread) -> None:
         """A group that cannot be read now is asked again when its thread's turn comes."""
         place, hierarchy = thread.weight, self._adoption.hierarchy
-        if place is None or hierarchy is None or thread.knobs.weight is None:
+        is_in_use = thread.knobs.weight is not None or NativeKnob.QUOTA in thread.held
+        if place is None or hierarchy is None or not is_in_use:
             return
         with suppress(OSError):
             if place.origin is not None:
@@ -190,6 +193,10 @@ class Crew:
     def _not_alone(self, thread: ManagedThread, group: str) -> None:
         """The group's weight is somebody else's business, too, from now on."""
         self._spare_weight(thread)
+        thread.show(NativeKnob.QUOTA, None)
+        cap = thread.held.get(NativeKnob.QUOTA)
+        if cap is not None and not self._put_back.restore_one(thread, cap):
+            self._put_down(thread)
         who = f"{thread.vcpu.name!r} (thread {thread.id.tid})"
         line = f"{who} is not alone in {group} any more: its weight is left alone"
         self._notices.say(f"workload {thread.workload}: not alone in their groups", line)
@@ -302,11 +309,14 @@ class Crew:
             for entry, threads in crews
         ]
         watched: set[str] = set()
+        self.homes = {}
         for (entry, threads), home, nested in zip(crews, homes, shares.nested(homes), strict=True):
             inner = [thread.group for thread in threads] if entry.home else ()
             if nested and not self._nested_weight:
                 for thread in threads:
                     self._spare_weight(thread)
+            if home is not None and nested:
+                self.homes[entry.name] = shares.around(home, inner)
             watched |= shares.files(hierarchy, home, entry.share, inner)
             place = shares.standing(hierarchy, home, len(threads), entry.share, inner)
             vcpus: tuple[Vcpu, ...] = tuple(thread.vcpu for thread in threads)

@@ -165,6 +165,7 @@ class ReadBack:
 
     def _yield(self, thread: ManagedThread, kind: NativeKnob) -> None:
         if kind is NativeKnob.CGROUP and thread.weight is not None:
+            thread.show(NativeKnob.QUOTA, None)
             kind = thread.weight.kind
             left: KnobRef | None = thread.held[kind].ref if kind in thread.held else None
             if left is not None:

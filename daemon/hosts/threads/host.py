@@ -42,6 +42,7 @@ from .crew import Crew
 from .custody import Custody
 from .foreign import ReadBack
 from .interface import KernelInterface
+from .limits import LimitLooks
 from .looks import LookedAt, Looks
 from .notices import Notices
 from .own_groups import OwnGroups
@@ -80,11 +81,10 @@ class ThreadsHost:
         self._hierarchy = _hierarchy(proc)
         self._watch = WeightWatch()
         self._cores = CoreWatch(settings.cpus, sysfs)
-        groups = (
-            OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and settings.own_groups else None
-        )
+        own = settings.own_groups
+        groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own else None
         self._groups = groups
-        stock = Adoption(capabilities, self._hierarchy, settings.own_groups, journal, proc)
+        stock = Adoption(capabilities, self._hierarchy, own, journal, proc)
         adoption = interface.adoption(stock)
         kernel = kernel or LinuxKernel()
         put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
@@ -99,11 +99,12 @@ class ThreadsHost:
         )
         self._read_back = ReadBack(journal, settings.on_foreign_write, self._watch, self._notices, proc)
         self._actuator = Actuator(
-            journal, groups, self._hierarchy, self._watch, settings.dry_run, interface, proc
+            journal, groups, self._hierarchy, self._watch, put_back, settings.dry_run, interface, proc
         )
         self._counters: dict[VcpuId, Counters] = {}
         self._sampler: Looks = interface.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
+        self._limits = LimitLooks(self._hierarchy if settings.caps and capabilities.cap else None)
         self._turn = 0
         self._stale = False
         raise_open_files()
@@ -142,13 +143,14 @@ class ThreadsHost:
         self._look_at_knobs(sample)
         self._stale = bool(sample.gone)
         counters = self._wakers.added_to(self._counters)
-        return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, self._crew.knobs.copy())
+        knobs, limits = self._crew.knobs.copy(), self._limits.take()
+        return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, knobs, limits)
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Journal, check identity, write. One Result a Change, in order."""
         results = self._actuator.apply(changes, self._crew.by_id)
         if any(one.outcome is Outcome.REJECTED and one.change.knob is Knob.AFFINITY for one in results):
-            self._workloads = self._crew.workloads()  # somebody else may have changed what is allowed
+            self._list_workloads()  # somebody else may have changed what is allowed
         return results
 
     def restore(self) -> Restored:
@@ -174,8 +176,13 @@ class ThreadsHost:
         threads = self._crew.threads()
         self._counters = {thread.id: self._counters.get(thread.id, _unseen(thread)) for thread in threads}
         self._sampler = self._interface.sampler(threads, self._counters)
-        self._workloads = self._crew.workloads()
+        self._list_workloads()
         self._wakers.follow(self._workloads)
+
+    def _list_workloads(self) -> None:
+        """What they may use may be something else now."""
+        self._workloads = self._crew.workloads()
+        self._limits.follow(self._crew.homes, self._crew.threads())
 
     def _look_at_knobs(self, sample: LookedAt) -> None:
         """Knobs that somebody else may have written, and groups whose thread has ended."""
@@ -189,7 +196,7 @@ class ThreadsHost:
                 differs |= self._read_back.look_closely(thread)
                 differs |= self._crew.look_closely(thread)
         if differs:
-            self._workloads = self._crew.workloads()
+            self._list_workloads()
         self._read_back.look_at_weights()
 
 

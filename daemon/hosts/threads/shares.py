@@ -48,13 +48,17 @@ def standing(
     """
     if hierarchy is None or home is None:
         return ShareAndQuota(share or NEUTRAL_WEIGHT * max(1, threads), None)
-    around = common_group(group.rpartition("/")[0] for group in inner) if inner else home
-    quota = cgroupfs.quota_cores(hierarchy, around)
+    quota = cgroupfs.quota_cores(hierarchy, around(home, inner))
     limits = [cgroupfs.quota_cores(hierarchy, group) for group in inner]
     own = [limit for limit in limits if limit is not None]
     if own and len(own) == len(limits):
         quota = sum(own) if quota is None else min(quota, sum(own))
     return ShareAndQuota(share or _weight(hierarchy, home), quota)
+
+
+def around(home: str, inner: Sequence[str]) -> str:
+    """The innermost group around all threads of a workload."""
+    return common_group(group.rpartition("/")[0] for group in inner) if inner else home
 
 
 def files(

@@ -56,6 +56,7 @@ class ManagedThread:
     `written`: since the last look we wrote a knob that BPF sees in the thread, so that a difference is
     likely our own (batch.py).
     `terms`: what whoever made it asks of us.
+    `takes_caps`: nobody else has written the quota of its group, and it is alone there.
     `defaults` is there with our kernel patch: what its knobs come to while nobody has set them.
     """
 
@@ -74,6 +75,7 @@ class ManagedThread:
     defaults: Mapping[NativeKnob, int] = field(default_factory=dict)
     terms: Terms | None = None
     workload: str = ""
+    takes_caps: bool = True
     held: dict[NativeKnob, HeldKnob] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 
@@ -87,6 +89,8 @@ class ManagedThread:
         there: inside of it a thread's own weight competes with nobody."""
         if knob is Knob.AFFINITY:
             return NativeKnob.AFFINITY
+        if knob is Knob.CAP:
+            return NativeKnob.QUOTA
         if knob is Knob.RESCHEDULING_LATENCY:
             return NativeKnob.GRANULARITY if self.defaults else NativeKnob.SLICE
         if self.weight is not None:
@@ -163,6 +167,8 @@ class ManagedThread:
         """What the model shall see in this knob; None: it is not ours to write."""
         knobs = self.knobs
         match kind, value:
+            case NativeKnob.QUOTA, None:
+                self.takes_caps = False
             case ((NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2 | NativeKnob.THREAD_WEIGHT), int() | None):
                 self._post(Knobs(value, knobs.rescheduling_latency_ns, knobs.affinity))
             case ((NativeKnob.SLICE | NativeKnob.GRANULARITY), int() | None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...bandwidth.rates import cap_of
 from ...linux import dasecfile
 from ...linux.knob import NativeKnob, NativeValue
 from ...model import NEUTRAL_WEIGHT, Core, Knob, KnobValue
@@ -35,6 +36,8 @@ def native(kind: NativeKnob, value: KnobValue) -> NativeValue:
     """A model value as the kernel takes it."""
     if not isinstance(value, int):
         return tuple(sorted(value))
+    if kind is NativeKnob.QUOTA:
+        return "{} {}".format(*cap_of(value))
     if kind is NativeKnob.WEIGHT_V2:
         return _clamp((value * V2_NEUTRAL + NEUTRAL_WEIGHT // 2) // NEUTRAL_WEIGHT, V2_RANGE)
     return _clamp(value, _RANGES[kind])

@@ -106,7 +106,8 @@ def test_the_header_names_schema_policy_parameters_and_state() -> None:
     told = json.loads(header)
     assert told.pop("crc")
     parameters = told.pop("parameters")
-    assert parameters.keys() == {"tsa", "rla", "rcr", "critical", "oracle", "bvt", "parties", "guard"}
+    policies = {"tsa", "rla", "rcr", "critical", "oracle", "bvt", "parties"}
+    assert parameters.keys() == policies | {"bandwidth", "guard"}
     assert (parameters["tsa"]["step_percent"], parameters["guard"]) == (9, None)
     assert told == {"dasec_record": SCHEMA, "policy": "dasec", "state": {}}
     assert os.linesep.encode() not in header[:-1]

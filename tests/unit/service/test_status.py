@@ -60,7 +60,7 @@ def test_the_file_tells_workloads_changes_and_held_knobs(tmp_path: Path) -> None
     status = read(tmp_path, clock.now_ns)
     assert not isinstance(status, Absent)
     assert [workload["name"] for workload in status["workloads"]] == ["hungry", "calm"]
-    assert status["knobs_held"] == {"weight": 1, "rescheduling_latency": 0, "affinity": 0}
+    assert status["knobs_held"] == {"weight": 1, "rescheduling_latency": 0, "affinity": 0, "cap": 0}
     assert status["changes_by_rule"] == {"weight.rule": 1}
     assert status["outcomes"] == {"applied": 1, "rejected": 1}
     assert status["mean_period_us"] == 0

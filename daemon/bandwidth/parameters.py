@@ -1,0 +1,12 @@
+"""Settings of `[bandwidth]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BandwidthParameters:
+    """`caps`: where a limit binds, cap those that nobody waits for, so that the others never stop."""
+
+    caps: bool = False

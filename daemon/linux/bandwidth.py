@@ -1,0 +1,78 @@
+"""CFS bandwidth control of a group: its quota and period, and what was used and throttled."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import NamedTuple
+
+from . import procfs
+from .cgroupfs import Hierarchy, write
+from .errors import unknown_format
+
+NO_QUOTA = "max"
+
+
+class GroupUse(NamedTuple):
+    """Totals of a group: CPU time (0 where this hierarchy does not count it), and for how long its threads
+    were throttled, over all CPUs."""
+
+    used_ns: int
+    throttled_ns: int
+
+
+def quota_file(hierarchy: Hierarchy, group: str) -> str:
+    """The file that holds the group's quota; on v1 its period is beside it. The top group has none on v2."""
+    return f"{hierarchy.directory(group)}/{'cpu.cfs_quota_us' if hierarchy.version == 1 else 'cpu.max'}"
+
+
+def read_quota(file: str) -> str:
+    """Quota and period in microseconds, as cpu.max has them on v2: "max 100000" is none. Raises ThreadGone,
+    or OSError."""
+    words = procfs.read_bytes(file).decode("ascii", "replace").split()
+    if _is_v1(file):
+        words = [
+            NO_QUOTA if words == ["-1"] else "".join(words),
+            procfs.read_bytes(_period_file(file)).decode().strip(),
+        ]
+    if len(words) != 2:
+        raise unknown_format(f"{file} holds no quota")
+    return " ".join(words)
+
+
+def write_quota(file: str, value: str) -> None:
+    """Set both. On v1, where they are two files, another period is written while there is no quota: half of
+    a change could be more than the group around allows (tg_cfs_schedulable_down()). Raises OSError."""
+    if not _is_v1(file):
+        write(file, value)
+        return
+    quota, _, period = value.partition(" ")
+    if not period:
+        raise OSError(errno.EINVAL, f"{value!r} is no quota")
+    if read_quota(file).split()[1] != period:
+        write(file, "-1")
+        write(_period_file(file), period)
+    write(file, "-1" if quota == NO_QUOTA else quota)
+
+
+def usage_of(directory: str) -> GroupUse:
+    """What a group used. Raises ThreadGone, or OSError."""
+    rows = dict(
+        line.split(b" ", 1)
+        for line in procfs.read_bytes(f"{directory}/cpu.stat").splitlines()
+        if b" " in line
+    )
+    try:
+        if b"throttled_time" in rows:
+            return GroupUse(0, int(rows[b"throttled_time"]))
+        return GroupUse(int(rows.get(b"usage_usec", 0)) * 1000, int(rows.get(b"throttled_usec", 0)) * 1000)
+    except ValueError as error:
+        raise unknown_format(f"{directory}/cpu.stat holds what is no number") from error
+
+
+def _is_v1(file: str) -> bool:
+    return os.path.basename(file) == "cpu.cfs_quota_us"
+
+
+def _period_file(file: str) -> str:
+    return f"{os.path.dirname(file)}/cpu.cfs_period_us"

@@ -1,0 +1,94 @@
+"""The policy `critical` caps whom it finds nobody waits for: from decision to plan, record and replay."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dasec.bandwidth.parameters import BandwidthParameters
+from dasec.budget import Outlay
+from dasec.critical import Critical, CriticalParameters
+from dasec.guard import Guarded
+from dasec.model import Decision, Knob, Limits, OwnLimit, Period, Reason, VcpuId
+from dasec.plan import plan
+from dasec.policies import Parameters
+from dasec.record.encode import Encoder
+from dasec.record.entries import Decoder, Entry, Stages
+
+from ...builders import MS, Group, Row, period, vcpu_id
+
+MAIN, HELPER, HOG, OTHER = (vcpu_id(0, row) for row in range(4))
+ROWS = [
+    Row(6, woken_by=[(1, 8)], wakeups=16, external=0, chain_ms=12),
+    Row(6, woken_by=[(0, 8)], wakeups=8, external=0, chain_ms=12),
+    Row(74, ready_ms=6, wakeups=0, external=0, chain_ms=0),
+    Row(74, ready_ms=6, wakeups=0, external=0, chain_ms=0),
+]
+
+
+def limited(caps_ppm: int = 0, throttled_ms: int = 10) -> Period:
+    """A workload with a limit of two cores that is used up."""
+    made = period(Group("vm", ROWS), cores=4)
+    own = {vcpu: OwnLimit(0, 0) for vcpu in (MAIN, HELPER)}
+    own |= {vcpu: OwnLimit(caps_ppm, throttled_ms * MS * bool(caps_ppm)) for vcpu in (HOG, OTHER)}
+    return replace(made, limits={"vm": Limits(2_000_000, 0, 0 if caps_ppm else throttled_ms * MS, own)})
+
+
+def decided(policy: Critical | Guarded, made: Period, looks: int = 10) -> Decision:
+    state, decision = policy.initial_state(), Decision()
+    for index in range(looks):
+        decision = policy.decide(replace(made, index=index), state)
+        state = decision.state
+    return decision
+
+
+CAPPING = Critical(CriticalParameters(), BandwidthParameters(caps=True))
+
+
+@pytest.mark.parametrize("policy", [CAPPING, Guarded(CAPPING)])
+def test_those_that_nobody_waits_for_are_capped_by_half_of_what_is_left(policy: Critical | Guarded) -> None:
+    caps = decided(policy, limited()).caps
+    # 2.0 cores less 12 of 80 ms, and a margin of 2 %: 1.81 for two
+    assert caps == {HOG: 905_000, OTHER: 905_000}
+
+
+def test_without_the_setting_nobody_is_capped() -> None:
+    assert decided(Critical(), limited()).caps == {}
+
+
+def test_caps_in_force_are_not_written_again() -> None:
+    assert decided(CAPPING, limited(905_000)).caps == {}
+
+
+def test_the_plan_has_the_smaller_caps_first_and_those_that_go_last() -> None:
+    made = limited(500_000)
+    wanted: dict[VcpuId, int] = {OTHER: 0, HOG: 600_000, HELPER: 300_000, MAIN: 0}
+    planned = plan(made, Decision(caps=wanted, reasons=(Reason(HOG, Knob.CAP, "bandwidth.cap"),)))
+    assert [(change.vcpu, change.prior, change.new, change.rule) for change in planned.changes] == [
+        (HELPER, 0, 300_000, "unexplained"),
+        (HOG, 500_000, 600_000, "bandwidth.cap"),
+        (OTHER, 500_000, 0, "unexplained"),
+    ]
+
+
+@pytest.mark.parametrize("ppm", [-1, 19_999, 1_000_000])
+def test_a_cap_that_no_group_can_have_drops_the_workloads_caps(ppm: int) -> None:
+    planned = plan(limited(), Decision(caps={HOG: ppm, OTHER: 500_000}))
+    assert planned.changes == ()
+    assert planned.violations == (
+        f"workload vm: cap {ppm} ppm of tid {HOG.tid}: must be from 20000 to 1000000",
+    )
+
+
+def test_limits_and_caps_are_recorded_and_read_back() -> None:
+    made = limited(500_000)
+    decision = Decision(caps={HOG: 600_000})
+    encoder, _ = Encoder.begin("critical", Parameters(), decision.state)
+    line = encoder.line(Entry(1, 0, made, decision, (), (), Stages(), Outlay()))
+    body = line.rpartition(b',"crc"')[0] + b"}"
+    read, told = Decoder().period(body)
+    assert read == made
+    assert json.loads(body)["decision"]["caps"] == [[2, 600_000]]
+    assert told["limits"].keys() == {"vm"}
