@@ -1,4 +1,4 @@
-"""What our own builds make: the patched kernel, guest images; from their caches or built now."""
+"""What our own builds make: the patched kernel, one with sched_ext, images; from caches or built now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-KERNEL = (str(REPOSITORY / "kvm-patches/build"), "guest")
+BUILD = str(REPOSITORY / "kvm-patches/build")
+KERNEL = (BUILD, "guest")
+SCHED_EXT = (BUILD, "sched_ext")
 IMAGES = (sys.executable, str(REPOSITORY / "vm-images/build.py"))
 SAID = 4000
 
@@ -23,6 +25,11 @@ class HostCannotError(Exception):
 def patched_image(*options: str) -> Path:
     """The bzImage of `kvm-patches/build guest OPTIONS`."""
     return _built([*KERNEL, *options])
+
+
+def sched_ext_image() -> Path:
+    """The bzImage of an unpatched kernel with sched_ext."""
+    return _built(SCHED_EXT)
 
 
 def guest_image(name: str) -> Path:

@@ -12,6 +12,7 @@ import errno
 import functools
 import mmap
 import os
+import struct
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,14 @@ from types import TracebackType
 LIBRARY = "libbpf.so.1"
 VMLINUX_BTF = "/sys/kernel/btf/vmlinux"
 OBJECTS = Path(__file__).parent
+
+_BPF_F_LINK = 1 << 13
+"""Of a struct_ops map: what is attached goes with its link (Linux 6.4), so with the process that holds it."""
+
+_BPF_F_SLEEPABLE = 1 << 4
+_BPF_STRUCT_OPS = 44
+_BPF_LINK_CREATE = 28
+_SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine, 280)
 
 _Pointer = ctypes.c_void_p
 _PRINTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
@@ -51,6 +60,11 @@ class _TestRunOpts(ctypes.Structure):
 
 
 @functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+@functools.cache
 def _library() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(LIBRARY, use_errno=True)
@@ -58,6 +72,8 @@ def _library() -> ctypes.CDLL:
         raise BpfUnavailable(f"{LIBRARY} is not installed (Debian: apt-get install libbpf1)") from None
     for name in ("open_mem", "find_program_by_name", "find_map_by_name"):
         getattr(library, f"bpf_object__{name}").restype = _Pointer
+    library.bpf_map__initial_value.restype = _Pointer
+    library.bpf_map__attach_struct_ops.restype = _Pointer
     library.bpf_program__attach.restype = _Pointer
     library.libbpf_set_print(_QUIET)
     return library
@@ -136,6 +152,7 @@ class BpfObject:
         self._handle: int | None = handle
         self._links: list[int] = []
         self._maps: list[mmap.mmap] = []
+        self._descriptors: list[int] = []
 
     def program(self, name: str, context: ctypes.Structure) -> Program:
         """The `syscall` program of that name, with its context."""
@@ -147,6 +164,24 @@ class BpfObject:
         if not link:
             raise BpfUnavailable(f"the kernel does not let us attach {name}: {_why(ctypes.get_errno())}")
         self._links.append(link)
+
+    def attach_operations(self, name: str) -> None:
+        """Let the kernel call the operations (struct_ops) of that map, for as long as this process lives and
+        the object is open. Raises BpfUnavailable."""
+        operations = _Pointer(_library().bpf_object__find_map_by_name(_Pointer(self._handle), name.encode()))
+        link = _library().bpf_map__attach_struct_ops(operations)
+        if not link:
+            raise BpfUnavailable(f"the kernel does not take {name}: {_why(ctypes.get_errno())}")
+        descriptor = int(_library().bpf_map__fd(operations))
+        if _library().bpf_link__fd(_Pointer(link)) != descriptor:
+            self._links.append(link)
+            return
+        # libbpf before 1.2 fills the map, and knows no link of it.
+        asked = struct.pack("=IIII", descriptor, 0, _BPF_STRUCT_OPS, 0).ljust(64, b"\0")
+        made = _libc().syscall(_SYS_BPF, _BPF_LINK_CREATE, asked, len(asked))
+        if made < 0:
+            raise BpfUnavailable(f"the kernel does not take {name}: {_why(ctypes.get_errno())}")
+        self._descriptors.append(made)
 
     def map_descriptor(self, name: str) -> int:
         """The descriptor of a map, for as long as the object is open."""
@@ -167,6 +202,8 @@ class BpfObject:
             return
         for link in self._links:
             _library().bpf_link__destroy(_Pointer(link))
+        for descriptor in self._descriptors:
+            os.close(descriptor)
         for view in self._maps:
             with contextlib.suppress(BufferError):
                 view.close()
@@ -174,6 +211,7 @@ class BpfObject:
         self._handle = None
         self._links.clear()
         self._maps.clear()
+        self._descriptors.clear()
 
     def __enter__(self) -> BpfObject:
         return self
@@ -191,9 +229,18 @@ class BpfObject:
 
 
 def load(
-    name: str, *, sizes: Mapping[str, int], without: Collection[str] = (), folder: Path = OBJECTS
+    name: str,
+    *,
+    sizes: Mapping[str, int],
+    without: Collection[str] = (),
+    options: ctypes.Structure | None = None,
+    operations: str | None = None,
+    sleepable: Collection[str] = (),
+    folder: Path = OBJECTS,
 ) -> BpfObject:
-    """The object `name`, loaded: maps with `sizes` entries, all programs but those in `without`.
+    """The object `name`, loaded: maps with `sizes` entries, all programs but those in `without`, `options` as
+    its constant data, `operations` as the map that attach_operations() is to take, of whose programs
+    `sleepable` may sleep (libbpf before 1.2 knows no section that says so).
 
     Raises BpfUnavailable.
     """
@@ -211,6 +258,19 @@ def load(
     for program in without:
         found = library.bpf_object__find_program_by_name(_Pointer(handle), program.encode())
         library.bpf_program__set_autoload(_Pointer(found), ctypes.c_bool(False))
+    if options is not None:
+        constants = library.bpf_object__find_map_by_name(_Pointer(handle), b".rodata")
+        size = ctypes.c_size_t()
+        place = library.bpf_map__initial_value(_Pointer(constants), ctypes.byref(size))
+        if size.value != ctypes.sizeof(options):
+            raise ValueError(f"{name} has {size.value} bytes of options, we {ctypes.sizeof(options)}")
+        ctypes.memmove(place, ctypes.byref(options), size.value)
+    for program in sleepable:
+        found = library.bpf_object__find_program_by_name(_Pointer(handle), program.encode())
+        library.bpf_program__set_flags(_Pointer(found), ctypes.c_uint32(_BPF_F_SLEEPABLE))
+    if operations is not None:
+        found = library.bpf_object__find_map_by_name(_Pointer(handle), operations.encode())
+        library.bpf_map__set_map_flags(_Pointer(found), ctypes.c_uint32(_BPF_F_LINK))
     code = library.bpf_object__load(_Pointer(handle))
     if code < 0:
         loaded.close()

@@ -234,6 +234,21 @@ def disable(name: str, uri: str) -> None:
 
 
 @commands.command()
+@click.option(
+    "--level",
+    type=click.IntRange(1, 32),
+    default=2,
+    show_default=True,
+    help="VMs are the cgroups at this depth; 2 is libvirt's and systemd's.",
+)
+def scx(level: int) -> None:
+    """Schedule this host by our own sched_ext scheduler, until SIGTERM or SIGINT."""
+    from .scx import schedule
+
+    schedule(level)
+
+
+@commands.command()
 @click.argument("asks", nargs=-1, required=True, metavar="ASK...")
 @click.option("--what-if", is_flag=True, help="Only show it; nothing else is there yet.")
 @click.option("--best-effort", is_flag=True, help="Spread what has no whole CPUs over more, instead of no.")

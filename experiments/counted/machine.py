@@ -65,6 +65,8 @@ class Machine:
     archive: Path
     turns: Path
     cpus: Cpus
+    isolated: bool = True
+    """The CPU that measures; a kernel that isolates one takes no sched_ext scheduler."""
 
     @property
     def memory_mib(self) -> int:
@@ -75,7 +77,8 @@ class Machine:
         """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it.
         -seed is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPU is
         out of the balancing domain, so that what measures does not disturb what is measured."""
-        words = (*KERNEL, f"isolcpus={self.cpus.measuring}", f"{TASK}={task.word}")
+        isolated = (f"isolcpus={self.cpus.measuring}",) if self.isolated else ()
+        words = (*KERNEL, *isolated, f"{TASK}={task.word}")
         return [
             *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
             *self.qemu.command("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
@@ -91,13 +94,16 @@ class Machine:
         ]
 
 
-def make_machine(scratch: Path, kernel: Callable[[], Path], inside: Inside, cpus: Cpus) -> Machine:
+def make_machine(
+    scratch: Path, kernel: Callable[[], Path], inside: Inside, cpus: Cpus, *, isolated: bool = True
+) -> Machine:
     """Everything that the guests need, built or found. Raises HostCannotError, QemuMissingError."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise HostCannotError(f"counted guest: {', '.join(missing)}: not found: install what provides it")
     scratch.mkdir(parents=True, exist_ok=True)
-    return Machine(counting_qemu(), kernel(), pack(scratch, inside), build_turns(scratch, cpus), cpus)
+    archive, turns = pack(scratch, inside), build_turns(scratch, cpus)
+    return Machine(counting_qemu(), kernel(), archive, turns, cpus, isolated)
 
 
 def build_turns(scratch: Path, cpus: Cpus) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from guests.built import HostCannotError, patched_image
+from guests.built import HostCannotError, patched_image, sched_ext_image
 from guests.qemu import QemuMissingError
 from guests.throw_away import debian_kernel
 
@@ -16,7 +16,12 @@ from ..counted.machine import Machine
 TESTBED = "testbed"
 
 PATCHED = "6.1"
-KERNELS = {PATCHED: "our patched 6.1 (CFS)", "6.12": "Debian's 6.12 (EEVDF)"}
+SCHED_EXT = "sched_ext"
+KERNELS = {
+    PATCHED: "our patched 6.1 (CFS)",
+    "6.12": "Debian's 6.12 (EEVDF)",
+    SCHED_EXT: "an unpatched 6.12 with sched_ext",
+}
 _DEBIAN = "linux-image-6.12-amd64"
 
 PATCHED_CPUS = 64
@@ -28,7 +33,8 @@ def kernel_for(kernel: str, cpus: Cpus) -> Path:
     if kernel == PATCHED and cpus.total > PATCHED_CPUS:
         most = f"kernel {kernel} has at most {PATCHED_CPUS - 1}: take --kernel 6.12"
         raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --cpus: {cpus.services}: {most}")
-    return patched_image() if kernel == PATCHED else debian_kernel(_DEBIAN).image
+    made = {PATCHED: patched_image, SCHED_EXT: sched_ext_image}.get(kernel)
+    return made() if made else debian_kernel(_DEBIAN).image
 
 
 def or_refuse(make: Callable[[], Machine]) -> Machine:

@@ -23,7 +23,7 @@ from ..suite.guests import host_of, measure
 from ..suite.store import Store
 from ..suite.word import LONGEST
 from .experiment import Experiment
-from .kernels import KERNELS, TESTBED, kernel_for, or_refuse
+from .kernels import KERNELS, SCHED_EXT, TESTBED, kernel_for, or_refuse
 from .order import Order
 from .waiting import publish_waiting
 
@@ -83,7 +83,10 @@ def run(experiment: Experiment, guests: int, out: Path, *, dry_run: bool = False
 def machine_for(experiment: Experiment, out: Path) -> Machine:
     """The guest; what is built for it lies in `out`. Raises HostCannotError, QemuMissingError."""
     cpus = experiment.machine
-    return make_machine(out / "guest", lambda: kernel_for(experiment.kernel, cpus), INSIDE, cpus)
+    isolated = experiment.kernel != SCHED_EXT
+    return make_machine(
+        out / "guest", lambda: kernel_for(experiment.kernel, cpus), INSIDE, cpus, isolated=isolated
+    )
 
 
 def host_for(machine: Machine, experiment: Experiment) -> dict[str, object]:

@@ -26,7 +26,7 @@ READS_TO_AN_END = (
 )
 OUTSIDE_THE_PERIOD = (
     *("lab/", "hosts/probe/reweight.py", "safety/keeper.py"),
-    *("metrics/endpoint.py", "commands/top.py"),
+    *("metrics/endpoint.py", "commands/top.py", "commands/scx.py"),
 )
 MAY_LOOP = ("loop.py", *READS_TO_AN_END, *OUTSIDE_THE_PERIOD)
 FILE_CAP = 400

@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments.suite.store import RUNS
 from experiments.testbed.quick import quick
 from guests.boot import GuestRun
-from guests.built import REPOSITORY, guest_image, patched_image
+from guests.built import REPOSITORY, guest_image, patched_image, sched_ext_image
 from guests.counted import jobs_initramfs, run_jobs
 from guests.qemu import counting_qemu
 from guests.throw_away import CgroupLayout, GuestKernel, debian_kernel, run_in_guest
@@ -21,7 +21,10 @@ JOBS = (
 SELFTESTS = ("interface_test", "behaviour_test")
 
 PATCHED = "patched"
-"""Among the names of Debian's kernels: ours."""
+SCHED_EXT = "sched_ext"
+"""Among the names of Debian's kernels: those that we build."""
+
+OURS = {PATCHED: patched_image, SCHED_EXT: sched_ext_image}
 
 GUEST_TIMEOUT_S = 900
 """What ends a guest that hangs; no assertion is about it. Alone a guest takes 150 to 250 s; on a host whose
@@ -67,8 +70,8 @@ class TestsRun:
     tests: str
 
     def __call__(self) -> GuestRun:
-        ours = self.kernel == PATCHED
-        kernel = GuestKernel(PATCHED, patched_image(), ()) if ours else debian_kernel(self.kernel)
+        ours = OURS.get(self.kernel)
+        kernel = GuestKernel(self.kernel, ours(), ()) if ours else debian_kernel(self.kernel)
         with tempfile.TemporaryDirectory() as scratch:
             command = f"{PYTEST} {self.tests}"
             return run_in_guest(kernel, self.layout, command, Path(scratch), GUEST_TIMEOUT_S)

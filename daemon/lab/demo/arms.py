@@ -14,6 +14,9 @@ CONTROL = "none-again"
 WATCHED = "watched"
 """The plain host with a daemon beside it, which looks and changes nothing."""
 
+SCX = "scx"
+"""Our sched_ext scheduler, and no daemon: for kernels that have it."""
+
 GUARDED = "+guard"
 """At the end of an arm's name: the policy under the guard. Without it, the policy itself is measured."""
 

@@ -10,13 +10,15 @@ import contextlib
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from ...bpf.libbpf import BpfUnavailable
+from ...bpf.scx import Scheduler, options
 from ..load_tool import figure
-from .arms import CONTROL, NONE, schedule
+from .arms import CONTROL, NONE, SCX, schedule
 from .blame import BlameWatch
 from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
@@ -186,11 +188,27 @@ def _controlled(
 ) -> AbstractContextManager[Controller | None]:
     if arm in (NONE, CONTROL):
         return contextlib.nullcontext()
+    if arm == SCX:
+        return _scheduled(place, tenants)
     told = configuration(arm, [_managed(place, one) for one in tenants], bench.plan.settings.get(arm))
     record = bench.records and bench.records / record_name(arm, repetition)
     if record:
         record.unlink(missing_ok=True)  # of an attempt that came too late
     return running(place.tree, place.directory, arm, told, record)
+
+
+@contextlib.contextmanager
+def _scheduled(place: Place, tenants: Sequence[Running]) -> Iterator[None]:
+    """Our sched_ext scheduler, for which each tenant's group is a VM. Raises Refusal if it did not last."""
+    group = PurePosixPath(place.tree.name) / managed_group(tenants[0].tenant)
+    try:
+        with Scheduler(options(len(group.parts) - 1)) as scheduler:
+            yield
+            why = scheduler.ended()
+    except BpfUnavailable as error:
+        raise failure(f"{SCX}: {error}") from error
+    if why is not None:
+        raise failure(f"{SCX}: the kernel put it out: {why}")
 
 
 def record_name(arm: str, repetition: int) -> str:

@@ -1,0 +1,201 @@
+"""Our scheduler (scx_dasec.bpf.c) in the kernel, for as long as this process holds it.
+
+The kernel falls back to its own scheduler as soon as the process ends, however it ends, and if the program
+does something wrong or lets a thread wait for five seconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from ..linux import cpulist
+from .libbpf import BpfObject, BpfUnavailable, load
+
+OBJECT = "scx_dasec"
+OPERATIONS = "dasec_ops"
+SLEEPABLE = ("dasec_init_task", "dasec_cgroup_init", "dasec_init")
+SYSFS = Path("/sys/kernel/sched_ext")
+ISOLATED = Path("/sys/devices/system/cpu/isolated")
+CGROUPS = Path("/sys/fs/cgroup")
+
+MAX_CPUS = 1024
+MAX_VMS = 1024
+REST = 1
+"""As in scx_dasec.bpf.c: the slot of all user threads that are in no VM."""
+
+MS = 1_000_000
+RESTART = 1 << 48
+"""SCX_ECODE_ACT_RESTART (kernel/sched/ext.c): nothing is wrong, a CPU came or went."""
+
+
+class Options(ctypes.Structure):
+    """`struct options` of scx_dasec.bpf.c; docs/sched-ext.md#the-rule has the reasons for each number."""
+
+    _fields_ = (
+        ("cpus", ctypes.c_uint32),
+        ("vm_level", ctypes.c_uint32),
+        ("debt_ns", ctypes.c_uint64),
+        ("credit_ns", ctypes.c_uint64),
+        ("cap_ns", ctypes.c_uint64),
+        ("granularity_ns", ctypes.c_uint64),
+        ("slice_ns", ctypes.c_uint64),
+        ("critical_slice_ns", ctypes.c_uint64),
+        ("bucket_ns", ctypes.c_uint64),
+        ("starved_ns", ctypes.c_uint64),
+        ("short_ns", ctypes.c_uint64),
+        ("bucket_percent", ctypes.c_uint32),
+        ("chain_percent", ctypes.c_uint32),
+    )
+
+
+class _Vm(ctypes.Structure):
+    """`struct vm` of scx_dasec.bpf.c."""
+
+    _fields_ = (
+        ("time", ctypes.c_uint64),
+        ("used_ns", ctypes.c_uint64),
+        ("critical_ns", ctypes.c_uint64),
+        ("cgroup", ctypes.c_uint64),
+        ("weight", ctypes.c_uint32),
+        ("threads", ctypes.c_uint32),
+    )
+
+
+class _Ending(ctypes.Structure):
+    """`struct ending` of scx_dasec.bpf.c."""
+
+    _fields_ = (
+        ("code", ctypes.c_int64),
+        ("kind", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+        ("reason", ctypes.c_char * 128),
+        ("message", ctypes.c_char * 256),
+    )
+
+
+class VmTime(NamedTuple):
+    """What a VM has had since the scheduler was loaded: CPU time, and how much of it as critical. `cgroup` is
+    the inode number of its group; 0 stands for all threads that are in no VM."""
+
+    cgroup: int
+    weight: int
+    used_ns: int
+    critical_ns: int
+
+
+def options(vm_level: int) -> Options:
+    """The scheduler's own numbers, for VMs that are the cgroups at this depth."""
+    return Options(
+        cpus=len(_possible()),
+        vm_level=vm_level,
+        debt_ns=100 * MS,
+        credit_ns=100 * MS,
+        cap_ns=200 * MS,
+        granularity_ns=5 * MS,
+        slice_ns=4 * MS,
+        critical_slice_ns=2 * MS,
+        bucket_ns=100 * MS,
+        starved_ns=300 * MS,
+        short_ns=5 * MS,
+        bucket_percent=50,
+        chain_percent=25,
+    )
+
+
+class Scheduler:
+    """Loaded, until close() or the end of this process. Raises BpfUnavailable where it cannot be."""
+
+    def __init__(self, chosen: Options) -> None:
+        refuse_what_it_cannot_keep()
+        self._object: BpfObject = load(
+            OBJECT, sizes={}, options=chosen, operations=OPERATIONS, sleepable=SLEEPABLE
+        )
+        try:
+            self._ending = self._object.view("endings", ctypes.sizeof(_Ending))
+            self._vms = self._object.view("vms", MAX_VMS * ctypes.sizeof(_Vm))
+            self._object.attach_operations(OPERATIONS)
+        except BaseException:
+            self._object.close()
+            raise
+
+    def ended(self) -> str | None:
+        """None while it schedules; else why the kernel put it out, in one line."""
+        ending = self._how()
+        if not ending.kind:
+            return None
+        words = (ending.reason, ending.message)
+        return ": ".join(word.decode(errors="replace") for word in words if word) or f"code {ending.code}"
+
+    def should_restart(self) -> bool:
+        """Whether it was put out only because a CPU came or went."""
+        ending = self._how()
+        return bool(ending.kind and ending.code & RESTART)
+
+    def vms(self) -> list[VmTime]:
+        """All VMs, and the rest of the system."""
+        found = (_Vm * MAX_VMS).from_buffer_copy(self._vms)
+        return [
+            VmTime(vm.cgroup, vm.weight, vm.used_ns, vm.critical_ns) for vm in list(found)[REST:] if vm.weight
+        ]
+
+    def close(self) -> None:
+        """Give the kernel its own scheduler back."""
+        self._object.close()
+
+    def __enter__(self) -> Scheduler:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _how(self) -> _Ending:
+        return _Ending.from_buffer_copy(self._ending)
+
+
+def refuse_what_it_cannot_keep(
+    sysfs: Path = SYSFS, cgroups: Path = CGROUPS, isolated: Path = ISOLATED
+) -> None:
+    """BpfUnavailable, in one line, where the scheduler must not be loaded."""
+    if not sysfs.is_dir():
+        raise BpfUnavailable("this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or later)")
+    if (state := _line(sysfs / "state")) != "disabled":
+        name = _line(sysfs / "root/ops") or "another one"
+        raise BpfUnavailable(f"the sched_ext scheduler {name} is {state} already: stop it first")
+    if cpus := _line(isolated):
+        raise BpfUnavailable(
+            f"CPUs {cpus} are isolated (isolcpus=), and with such the kernel takes no sched_ext"
+        )
+    if not (cgroups / "cgroup.controllers").exists():
+        raise BpfUnavailable(f"{cgroups} is not cgroup v2, whose groups are the VMs")
+    for limit in sorted(cgroups.rglob("cpu.max")):
+        if (said := _line(limit)) and not said.startswith("max"):
+            raise BpfUnavailable(f"{limit.parent} has a CPU limit ({said}), and sched_ext of 6.12 keeps none")
+
+
+def why_not() -> str | None:
+    """Why the scheduler cannot be loaded here, as far as can be told without loading it; None if it can."""
+    try:
+        refuse_what_it_cannot_keep()
+    except BpfUnavailable as error:
+        return str(error)
+    return None
+
+
+def _line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _possible() -> range:
+    """CPUs that may ever be online; they are numbered from 0."""
+    last = max(cpulist.parse(Path("/sys/devices/system/cpu/possible").read_text(encoding="ascii")))
+    if last >= MAX_CPUS:
+        raise BpfUnavailable(f"this machine may have {last + 1} CPUs, and the scheduler knows {MAX_CPUS}")
+    return range(last + 1)

@@ -1,0 +1,299 @@
+"""Our sched_ext scheduler in a kernel that has sched_ext: what it shares out, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.bpf.libbpf import BpfUnavailable
+from dasec.bpf.scx import CGROUPS, SYSFS, Scheduler, options, refuse_what_it_cannot_keep
+
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.skipif(
+        os.environ.get("DASEC_GUEST") != "1" or not SYSFS.is_dir(),
+        reason="needs sched_ext, which no kernel of a distribution tried has; tests/vm boots one",
+    ),
+]
+
+SLICE = CGROUPS / "scx.slice"
+SHARES_S = 3.0
+SOON_S = 10
+HOG = "while True: pass"
+PING_PONG = """
+import threading
+a, b = os.pipe(), os.pipe()
+def echo():
+    while os.read(a[0], 1): os.write(b[1], b"x")
+threading.Thread(target=echo, daemon=True).start()
+while True:
+    os.write(a[1], b"x"); os.read(b[0], 1)
+"""
+
+
+def state() -> str:
+    return (SYSFS / "state").read_text().strip()
+
+
+def wait_for(wanted: str) -> None:
+    """Until the kernel's state is that; fails after a while."""
+    ends = time.monotonic() + SOON_S
+    while state() != wanted:
+        assert time.monotonic() < ends, f"{state()} after {SOON_S} s, not {wanted}"
+        time.sleep(0.05)
+
+
+class Vm:
+    """A cgroup at depth 2 with Python programs in it."""
+
+    def __init__(self, name: str, weight: int = 100) -> None:
+        self.path = SLICE / f"{name}.scope"
+        self.path.mkdir(parents=True)
+        (self.path / "cpu.weight").write_text(str(weight))
+        self.programs: list[subprocess.Popen[bytes]] = []
+
+    def run(self, program: str, cpus: set[int] | None = None) -> None:
+        """A Python program, from when it says that it has begun: starting takes a second here."""
+
+        def enter() -> None:
+            (self.path / "cgroup.procs").write_text(str(os.getpid()))
+
+        begin = f"import os\nos.sched_setaffinity(0, {cpus or {0, 1}})\nprint(flush=True)\n"
+        command = [sys.executable, "-c", begin + program]
+        self.programs.append(subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=enter))
+        assert self.programs[-1].stdout is not None
+        assert self.programs[-1].stdout.readline() == b"\n"
+
+    def used_s(self) -> float:
+        said = (self.path / "cpu.stat").read_text().split()
+        return int(said[said.index("usage_usec") + 1]) / 1e6
+
+    def end(self) -> None:
+        for program in self.programs:
+            program.kill()
+            program.communicate()
+        ends = time.monotonic() + SOON_S
+        while self.path.exists() and time.monotonic() < ends:
+            with contextlib.suppress(OSError):
+                self.path.rmdir()
+
+
+@pytest.fixture
+def vms() -> Iterator[dict[str, Vm]]:
+    (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
+    SLICE.mkdir()
+    (SLICE / "cgroup.subtree_control").write_text("+cpu")
+    made: dict[str, Vm] = {}
+    yield made
+    for vm in made.values():
+        vm.end()
+    SLICE.rmdir()
+
+
+@pytest.fixture
+def scheduler(vms: dict[str, Vm]) -> Iterator[Scheduler]:
+    with Scheduler(options(2)) as loaded:
+        yield loaded
+    wait_for("disabled")
+
+
+def used_meanwhile(vms: dict[str, Vm]) -> dict[str, float]:
+    """The CPU time of each VM in some seconds."""
+    before = {name: vm.used_s() for name, vm in vms.items()}
+    time.sleep(SHARES_S)
+    return {name: vm.used_s() - before[name] for name, vm in vms.items()}
+
+
+def test_it_schedules_while_it_is_held_and_no_longer(scheduler: Scheduler) -> None:
+    assert state() == "enabled"
+    assert (SYSFS / "root/ops").read_text().strip() == "dasec"
+    assert scheduler.ended() is None
+    scheduler.close()
+    wait_for("disabled")
+
+
+def test_vms_share_a_cpu_by_their_weights_however_many_threads_they_have(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    vms["light"], vms["heavy"] = Vm("light", 100), Vm("heavy", 300)
+    for _ in range(3):
+        vms["light"].run(HOG, {0})
+    vms["heavy"].run(HOG, {0})
+    time.sleep(1)
+    used = used_meanwhile(vms)
+    assert used["heavy"] / used["light"] == pytest.approx(3, rel=0.15)
+
+
+def test_a_weight_that_is_changed_counts_at_once(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    vms["one"], vms["other"] = Vm("one", 300), Vm("other", 300)
+    for vm in vms.values():
+        vm.run(HOG, {1})
+    (vms["one"].path / "cpu.weight").write_text("100")
+    time.sleep(1)
+    used = used_meanwhile(vms)
+    assert used["other"] / used["one"] == pytest.approx(3, rel=0.15)
+
+
+def test_who_is_waited_for_is_critical_and_a_hog_is_not(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    vms["pair"], vms["hog"] = Vm("pair"), Vm("hog")
+    vms["pair"].run(PING_PONG)
+    vms["hog"].run(HOG)
+    time.sleep(1)
+    before = {vm.cgroup: vm for vm in scheduler.vms()}
+    time.sleep(1)
+    part = {
+        vm.cgroup: (vm.critical_ns - then.critical_ns) / (vm.used_ns - then.used_ns)
+        for vm in scheduler.vms()
+        if (then := before[vm.cgroup]).used_ns < vm.used_ns
+    }
+    assert part[vms["pair"].path.stat().st_ino] > 0.4
+    assert part[vms["hog"].path.stat().st_ino] < 0.1
+
+
+def test_a_pair_gets_its_share_beside_hogs_of_another_vm(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    vms["pair"], vms["hogs"] = Vm("pair"), Vm("hogs")
+    vms["pair"].run(PING_PONG, {0})
+    for _ in range(4):
+        vms["hogs"].run(HOG, {0})
+    time.sleep(1)
+    used = used_meanwhile(vms)
+    assert used["pair"] / sum(used.values()) == pytest.approx(0.5, abs=0.08)
+
+
+def test_slots_of_vms_that_are_gone_are_used_again(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    before = len(scheduler.vms())
+    for number in range(40):
+        vm = Vm(f"short-{number}")
+        enter = f"echo 0 > {vm.path}/cgroup.procs && exec sleep 0.01"
+        subprocess.run(["/bin/sh", "-c", enter], check=True)
+        vm.end()
+    ends = time.monotonic() + SOON_S
+    while len(scheduler.vms()) != before:  # the kernel frees a group later than its directory
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    vms["last"] = Vm("last")
+    assert vms["last"].path.stat().st_ino in {vm.cgroup for vm in scheduler.vms()}
+
+
+def test_masks_that_change_all_the_time_put_it_not_out(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    vms["restless"] = Vm("restless")
+    for _ in range(4):
+        vms["restless"].run(HOG)
+    ends, masks = time.monotonic() + 3, ({0}, {1}, {0, 1})
+    while time.monotonic() < ends:
+        for number, program in enumerate(vms["restless"].programs):
+            os.sched_setaffinity(program.pid, masks[(number + int(time.monotonic() * 100)) % 3])
+    assert scheduler.ended() is None
+    assert used_meanwhile(vms)["restless"] > SHARES_S
+
+
+def test_a_thread_that_moves_to_another_vm_is_charged_there(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    vms["from"], vms["to"] = Vm("from"), Vm("to")
+    vms["from"].run(HOG)
+    (vms["to"].path / "cgroup.procs").write_text(str(vms["from"].programs[0].pid))
+    time.sleep(1)
+    used = {vm.cgroup: vm.used_ns for vm in scheduler.vms()}
+    assert used[vms["to"].path.stat().st_ino] > 0.5e9
+
+
+def test_a_second_one_is_refused_by_the_name_of_the_first(scheduler: Scheduler) -> None:
+    with pytest.raises(BpfUnavailable, match="the sched_ext scheduler dasec is enabled already"):
+        Scheduler(options(2))
+
+
+def test_a_cpu_limit_refuses_it_in_one_line(vms: dict[str, Vm]) -> None:
+    vms["limited"] = Vm("limited")
+    (vms["limited"].path / "cpu.max").write_text("50000 100000")
+    with pytest.raises(BpfUnavailable, match=r"limited.scope has a CPU limit \(50000 100000\)"):
+        refuse_what_it_cannot_keep()
+    assert state() == "disabled"
+
+
+class Command:
+    """`dasec scx` as a user starts it."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "dasec", "scx"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.first = self.process.stdout.readline()
+
+    def rest(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.read()
+
+
+@pytest.fixture
+def command() -> Iterator[Command]:
+    made = Command()
+    yield made
+    made.process.kill()
+    made.process.wait()
+    wait_for("disabled")
+
+
+def test_the_command_says_what_it_does_and_ends_with_the_shares(command: Command) -> None:
+    assert command.first == "dasec scx: schedules since now; VMs are the cgroups at depth 2\n"
+    assert state() == "enabled"
+    command.process.send_signal(signal.SIGTERM)
+    lines = command.rest().splitlines()
+    assert command.process.wait() == 0
+    assert lines[0].split() == ["CPU,", "s", "critical", "weight", "cgroup"]
+    assert lines[1].endswith("all others")
+    assert lines[-1] == "dasec scx: the kernel's own scheduler is back"
+    wait_for("disabled")
+
+
+def test_a_command_that_is_killed_leaves_the_kernels_own_scheduler(command: Command) -> None:
+    assert state() == "enabled"
+    command.process.kill()
+    wait_for("disabled")
+
+
+def test_what_the_kernel_puts_out_is_said_in_one_line(command: Command) -> None:
+    assert state() == "enabled"
+    Path("/proc/sysrq-trigger").write_text("S")
+    said = command.rest()
+    assert command.process.wait() == 1
+    assert said.startswith("dasec: scx: the kernel put it out and schedules itself: ")
+    assert "SysRq" in said or "sysrq" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_cpu_that_goes_and_comes_loads_it_again(command: Command) -> None:
+    online = Path("/sys/devices/system/cpu/cpu1/online")
+    for word in ("0", "1"):
+        online.write_text(word)
+        assert command.process.stdout is not None
+        said = command.process.stdout.readline()
+        assert said == "dasec scx: a CPU came or went: loaded again; VMs are the cgroups at depth 2\n"
+        wait_for("enabled")
+
+
+def test_threads_that_are_in_no_vm_share_as_one(scheduler: Scheduler) -> None:
+    def burn() -> None:
+        ends = time.thread_time() + 0.3
+        while time.thread_time() < ends:
+            pass
+
+    threads = [threading.Thread(target=burn) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rest = scheduler.vms()[0]
+    assert (rest.cgroup, rest.weight) == (0, 100)
+    assert rest.used_ns > 0.5e9

@@ -1,0 +1,94 @@
+"""Where our sched_ext scheduler is not loaded, and why, in one line."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from dasec.bpf.libbpf import BpfUnavailable
+from dasec.bpf.scx import MAX_CPUS, MAX_VMS, REST, Options, options, refuse_what_it_cannot_keep
+from dasec.commands.survey import render
+from dasec.model import Capabilities
+
+SOURCE = Path(__file__).parents[3] / "daemon/bpf/scx_dasec.bpf.c"
+
+
+class Host:
+    """Files of a host on which it can be loaded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sysfs, self.cgroups, self.isolated = folder / "sched_ext", folder / "cgroup", folder / "isolated"
+        self.write(self.sysfs / "state", "disabled\n")
+        self.write(self.cgroups / "cgroup.controllers", "cpu\n")
+        self.write(self.cgroups / "machine.slice/a.scope/cpu.max", "max 100000\n")
+        self.write(self.isolated, "\n")
+
+    def write(self, path: Path, text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def refusal(self) -> str:
+        with pytest.raises(BpfUnavailable) as caught:
+            refuse_what_it_cannot_keep(self.sysfs, self.cgroups, self.isolated)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def test_a_host_that_has_it_free_is_not_refused(host: Host) -> None:
+    refuse_what_it_cannot_keep(host.sysfs, host.cgroups, host.isolated)
+
+
+def test_a_kernel_without_sched_ext(host: Host, tmp_path: Path) -> None:
+    host.sysfs = tmp_path / "none"
+    assert host.refusal() == "this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or later)"
+
+
+@pytest.mark.parametrize("state", ["enabled", "enabling", "disabling"])
+def test_another_scheduler_is_named(host: Host, state: str) -> None:
+    host.write(host.sysfs / "state", f"{state}\n")
+    host.write(host.sysfs / "root/ops", "bpfland_1.1.4\n")
+    assert host.refusal() == f"the sched_ext scheduler bpfland_1.1.4 is {state} already: stop it first"
+
+
+def test_isolated_cpus(host: Host) -> None:
+    host.write(host.isolated, "3-5\n")
+    assert host.refusal().startswith("CPUs 3-5 are isolated (isolcpus=)")
+
+
+def test_cgroup_v1(host: Host) -> None:
+    (host.cgroups / "cgroup.controllers").unlink()
+    assert host.refusal().endswith("is not cgroup v2, whose groups are the VMs")
+
+
+def test_a_group_with_a_cpu_limit_is_named(host: Host) -> None:
+    host.write(host.cgroups / "machine.slice/b.scope/cpu.max", "50000 100000\n")
+    assert "machine.slice/b.scope has a CPU limit (50000 100000)" in host.refusal()
+
+
+def test_the_probe_says_why_not_beside_everything_else() -> None:
+    everything = Capabilities("mainline", True, "", True, "", True, "", True, "", warnings=("the last line",))
+    lines = render(everything, "another one is loaded").splitlines()
+    assert lines[-2] == "own scheduler         no   another one is loaded"
+    assert render(everything, None).splitlines()[-2].startswith("own scheduler         yes  `dasec scx`")
+
+
+def test_both_sides_have_the_same_limits() -> None:
+    source = SOURCE.read_text()
+    for name, value in (("MAX_CPUS", MAX_CPUS), ("MAX_VMS", MAX_VMS), ("REST", REST)):
+        assert f"#define {name} {value}" in source
+
+
+def test_the_credit_is_no_less_than_the_debt() -> None:
+    """Else sleeping would lose a claim (docs/sched-ext.md)."""
+    chosen = options(2)
+    assert isinstance(chosen, Options)
+    assert chosen.credit_ns >= chosen.debt_ns
+    assert chosen.critical_slice_ns < chosen.slice_ns < chosen.debt_ns < chosen.starved_ns
+    assert ctypes.sizeof(Options) % 8 == 0
