@@ -158,6 +158,10 @@ class Limits(NamedTuple):
     own: Mapping[VcpuId, OwnLimit]
 
 
+NO_LIMITS = Limits(0, 0, 0, {})
+"""Of a workload without a limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Topology:
     """The cores that we may use, and the NUMA node of each."""

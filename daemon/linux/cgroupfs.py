@@ -251,7 +251,7 @@ def tightest_quota(hierarchy: Hierarchy, group: str) -> GroupQuota | None:
     found = [
         GroupQuota(one, cores)
         for one in _upwards(hierarchy, group)
-        if (cores := _quota_at(hierarchy, one)) is not None
+        if (cores := quota_at(hierarchy, one)) is not None
     ]
     return min(found, key=lambda one: one.cores, default=None)
 
@@ -277,7 +277,8 @@ def _quota_files_at(hierarchy: Hierarchy, group: str) -> tuple[str, ...]:
     return f"{directory}/cpu.cfs_quota_us", f"{directory}/cpu.cfs_period_us"
 
 
-def _quota_at(hierarchy: Hierarchy, group: str) -> float | None:
+def quota_at(hierarchy: Hierarchy, group: str) -> float | None:
+    """How many cores' time the group's own quota allows; None: it has none."""
     words = [word for file in _quota_files_at(hierarchy, group) for word in _words(file)]
     numbers = [int(word) for word in words if word.isdecimal() and len(word) < 20]  # not "max", nor "-1"
     return numbers[0] / numbers[1] if len(numbers) == len(words) == 2 and numbers[1] else None

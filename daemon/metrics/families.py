@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..guard import GuardStanding
-from ..model import Knob, Outcome, Shortfall
+from ..model import Knob, Outcome, Shortfall, Workload
 from . import exposition
 from .exposition import Buckets, family, labels, one, seconds
 from .tally import STAGES, Totals, VcpuTotals
@@ -141,6 +141,29 @@ def _workloads(tally: Totals, now: Now) -> Iterator[str]:
         "gauge",
         "1 where the guard has found harm and keeps the policy off.",
         [(who, int(each.name in off)) for who, each in given],
+    )
+    yield from _limits(tally, given)
+
+
+def _limits(tally: Totals, given: Sequence[tuple[str, Workload]]) -> Iterator[str]:
+    limited = [(who, each.name, tally.limits[each.name]) for who, each in given if each.name in tally.limits]
+    yield family(
+        "dasec_workload_limit_cores",
+        "gauge",
+        "The tightest CPU limit around a workload, in cores.",
+        [(who, limits.around_ppm / 1_000_000) for who, _, limits in limited],
+    )
+    yield family(
+        "dasec_workload_throttled_seconds_total",
+        "counter",
+        "Time for which that limit stopped threads, over all CPUs.",
+        [(who, seconds(tally.throttled_ns[name])) for who, name, _ in limited],
+    )
+    yield family(
+        "dasec_workload_capped_vcpus",
+        "gauge",
+        "vCPUs with a cap below that limit.",
+        [(who, sum(1 for own in limits.own.values() if own.present_ppm)) for who, _, limits in limited],
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping
 
-from ..model import IDLE, Knob, Knobs, Outcome, Usage, Vcpu, VcpuId, Workload
+from ..model import IDLE, Knob, Knobs, Limits, Outcome, Usage, Vcpu, VcpuId, Workload
 from ..record.entries import Entry, Stages, VcpuOrder, in_order
 from .exposition import WAIT_BOUNDS_NS, Buckets, labels
 
@@ -60,6 +61,8 @@ class Totals:
         self.stages = {name: [0] * (len(WAIT_BOUNDS_NS) + 1) for name in STAGES}
         self.stage_ns: Counter[str] = Counter()
         self.workloads: tuple[Workload, ...] = ()
+        self.limits: Mapping[str, Limits] = {}
+        self.throttled_ns: Counter[str] = Counter()
         self.knobs: list[Knobs | None] = []
         self._order: tuple[VcpuId, ...] = ()
         self._of: dict[VcpuId, VcpuTotals] = {}
@@ -89,6 +92,9 @@ class Totals:
             if used is not IDLE and used is not None:
                 totals.add(used)
         self.knobs = in_order(period.knobs, self._order)
+        self.limits = period.limits
+        for name, limits in period.limits.items():
+            self.throttled_ns[name] += limits.throttled_ns
 
     def _rearrange(self, workloads: tuple[Workload, ...]) -> None:
         """Who is there now; who was there before goes on counting."""

@@ -20,7 +20,9 @@ STALE_NS = 5_000_000_000
 
 class WorkloadStatus(TypedDict):
     """One workload as `dasec status` shows it. `left_out`: how many more threads it has than there is room
-    for; `unheard`: how many managed ones have no slot for their wake-ups."""
+    for; `unheard`: how many managed ones have no slot for their wake-ups. `limit_ppm`: its tightest CPU limit
+    in millionths of a core, 0: none known; `throttled_ms`: for how long that stopped threads since the daemon
+    started; `capped`: vCPUs with a cap below it."""
 
     name: str
     vcpus: int
@@ -28,6 +30,9 @@ class WorkloadStatus(TypedDict):
     guard: str
     left_out: int
     unheard: int
+    limit_ppm: int
+    throttled_ms: int
+    capped: int
 
 
 class Status(TypedDict):
@@ -109,6 +114,7 @@ def render(status: Status) -> str:
             f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
             + (f", {w['left_out']} more threads left alone" if w["left_out"] else "")
             + (f", wake-ups of {w['unheard']} not counted" if w["unheard"] else "")
+            + _limit(w)
             + (f", guard: {w['guard']}" if w["guard"] else "")
             for w in status["workloads"]
         ),
@@ -122,6 +128,17 @@ def render(status: Status) -> str:
         *(f"not reloaded: {line}" for line in status["not_reloaded"]),
     ]
     return "\n".join(map(printable, lines))
+
+
+def _limit(workload: WorkloadStatus) -> str:
+    """Its CPU limit, in words."""
+    if not workload["limit_ppm"]:
+        return ""
+    cores, stopped_s = workload["limit_ppm"] / 1e6, workload["throttled_ms"] / 1e3
+    return (
+        f", limit {cores:g} cores stopped threads for {stopped_s:.1f} s,"
+        f" {workload['capped']} vCPUs capped below it"
+    )
 
 
 def _bound(budget_percent: float | None) -> str:

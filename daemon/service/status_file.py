@@ -15,7 +15,7 @@ from ..config.subject import Subject
 from ..guard.state import standings_in
 from ..linux import procfs, whole_file
 from ..log import Announcer
-from ..model import NO_KNOBS, Knob, Outcome, Period, PolicyState, Shortfall, VcpuId
+from ..model import NO_KNOBS, NO_LIMITS, Knob, Outcome, Period, PolicyState, Shortfall, VcpuId
 from ..record.entries import Entry
 from .policy_alerts import verdict_of
 from .status import FILE_NAME, INTERVAL_NS, Status, WorkloadStatus
@@ -45,6 +45,7 @@ class StatusFile:
         self._rules: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._held: set[tuple[VcpuId, Knob]] = set()
+        self._throttled_ns: Counter[str] = Counter()
         self._reloads = 0
         self._not_reloaded: list[str] = []
         self._somebody_waits = False
@@ -63,6 +64,8 @@ class StatusFile:
                 self._held.add((change.vcpu, change.knob))
             elif outcome in (Outcome.VANISHED, Outcome.YIELDED):
                 self._held.discard((change.vcpu, change.knob))
+        for name, limits in entry.period.limits.items():
+            self._throttled_ns[name] += limits.throttled_ns
         now_ns = self._clock()
         if now_ns - self._written_ns >= INTERVAL_NS or self._somebody_waits:
             self._somebody_waits = False
@@ -100,8 +103,12 @@ class StatusFile:
                 guard=verdicts.get(each.name, ""),
                 left_out=short.left_out.get(each.name, 0),
                 unheard=short.unheard.get(each.name, 0),
+                limit_ppm=limits.around_ppm,
+                throttled_ms=self._throttled_ns[each.name] // 1_000_000,
+                capped=sum(1 for own in limits.own.values() if own.present_ppm),
             )
             for each in entry.period.workloads
+            for limits in (entry.period.limits.get(each.name, NO_LIMITS),)
         ]
 
     def _replace_file(self, entry: Entry, now_ns: int) -> None:

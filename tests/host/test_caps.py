@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from dasec.hosts.host import HostSettings
+from dasec.hosts.probe.binding import binding_limits
 from dasec.hosts.threads.host import ThreadsHost
 from dasec.lab.load_tool import find_tool
 from dasec.linux import bandwidth
@@ -162,6 +163,18 @@ def cpu_ns(tid: int) -> int:
     return int(Path(f"/proc/{tid}/schedstat").read_text().split()[0])
 
 
+def measured(group: TestGroup, threads: dict[str, int], seconds: float) -> tuple[float, float, float]:
+    """For how long the limit stops threads, and what the background and the others use, in CPUs."""
+    begun_ns, before = time.monotonic_ns(), {name: cpu_ns(tid) for name, tid in threads.items()}
+    stopped = bandwidth.usage_of(str(group.directory)).throttled_ns
+    time.sleep(seconds)
+    took_ns = time.monotonic_ns() - begun_ns
+    used = {name: (cpu_ns(tid) - before[name]) / took_ns for name, tid in threads.items()}
+    stopped = bandwidth.usage_of(str(group.directory)).throttled_ns - stopped
+    background = sum(cpus for name, cpus in used.items() if name.startswith("bg-"))
+    return stopped / took_ns, background, sum(used.values()) - background
+
+
 def test_where_a_limit_binds_the_background_is_capped_and_the_limit_stops_nobody(
     group: TestGroup, tmp_path: Path
 ) -> None:
@@ -170,21 +183,28 @@ def test_where_a_limit_binds_the_background_is_capped_and_the_limit_stops_nobody
         threads = threads_of(process)
         config = tmp_path / "dasec.toml"
         config.write_text(CONFIG.format(pid=process.pid))
+        stopped_before, _, _ = measured(group, threads, 2)
         with Running(tmp_path, config) as daemon:
             wait_for(lambda: daemon.status()["knobs_held"]["cap"] == 3)
             time.sleep(2)  # the reserve has found its mean
-            begun, before = time.monotonic(), {name: cpu_ns(tid) for name, tid in threads.items()}
-            stopped = bandwidth.usage_of(str(group.directory)).throttled_ns
-            time.sleep(4)
-            took_ns = (time.monotonic() - begun) * 1e9
-            used = {name: cpu_ns(tid) - before[name] for name, tid in threads.items()}
-            stopped = bandwidth.usage_of(str(group.directory)).throttled_ns - stopped
-            background = sum(ns for name, ns in used.items() if name.startswith("bg-"))
-            assert sum(used.values()) <= 0.8 * took_ns * 1.02
-            assert background >= 0.9 * (0.8 * took_ns - (sum(used.values()) - background))
-            assert stopped <= 0.05 * took_ns
+            stopped, background, others = measured(group, threads, 4)
+            assert background + others <= 0.8 * 1.02
+            assert background >= 0.9 * (0.8 - others)
+            assert stopped <= stopped_before / 3
+            (workload,) = daemon.status()["workloads"]
+            assert (workload["limit_ppm"], workload["capped"]) == (800_000, 3)
+            assert workload["throttled_ms"] > 0
             daemon.stop()
         assert group.below() == []
+
+
+def test_a_probe_tells_which_limits_stop_threads_now(group: TestGroup, tmp_path: Path) -> None:
+    with service(group, tmp_path) as process:
+        group.limit("", 50)
+        threads_of(process)
+        told = {one.group: one for one in binding_limits()}
+        assert told[group.group].cores == 0.5
+        assert told[group.group].stopped > 0
 
 
 def test_caps_of_a_killed_daemon_are_put_back_by_its_keeper(group: TestGroup, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
-from dasec.model import Change, Knob, Outcome, Result, Shortfall, Usage
+from dasec.model import Change, Knob, Limits, Outcome, OwnLimit, Result, Shortfall, Usage
 from dasec.record.entries import Entry
 
 from .command import dasec
@@ -365,3 +365,15 @@ def test_a_wrong_setting_is_one_line(line: str, complaint: str) -> None:
 def test_the_budget_is_a_metric() -> None:
     found = values(text_of(busy_history(1)), "dasec_cpu_budget_ratio")
     assert found == {"": SUBJECT.budget_percent / 100}
+
+
+def test_a_limit_its_throttling_and_caps_are_told_of_workloads_that_have_one() -> None:
+    (entry,) = busy_history(1)
+    vcpus = [vcpu.id for vcpu in entry.period.workloads[0].vcpus]
+    limits = {"hungry": Limits(1_500_000, 0, 700_000_000, {vcpus[0]: OwnLimit(300_000, 0)})}
+    limited = entry._replace(period=replace(entry.period, limits=limits))
+    text = text_of([limited, limited])
+    assert 'dasec_workload_limit_cores{workload="hungry"} 1.5' in text
+    assert 'dasec_workload_throttled_seconds_total{workload="hungry"} 1.4' in text
+    assert 'dasec_workload_capped_vcpus{workload="hungry"} 1' in text
+    assert 'dasec_workload_limit_cores{workload="calm"}' not in text

@@ -14,7 +14,7 @@ from dasec.config.subject import Subject
 from dasec.hosts.fake.fake import EXACT
 from dasec.linux import procfs
 from dasec.log import Announcer
-from dasec.model import Change, Knob, Knobs, Outcome, Result, Shortfall
+from dasec.model import Change, Knob, Knobs, Limits, Outcome, OwnLimit, Result, Shortfall
 from dasec.record.entries import Entry
 from dasec.service.status import INTERVAL_NS, STALE_NS, Absent, read, render
 from dasec.service.status_file import StatusFile
@@ -189,3 +189,18 @@ def test_a_daemon_that_says_nothing_any_more_is_told_apart(tmp_path: Path) -> No
     absent = read(tmp_path, clock.now_ns + STALE_NS + 1)
     assert isinstance(absent, Absent)
     assert "has said nothing for 5 s" in absent.why
+
+
+def test_a_workload_with_a_limit_says_how_long_that_stopped_it_and_who_is_capped(tmp_path: Path) -> None:
+    clock = Clock()
+    (entry,) = busy_history(1)
+    vcpus = [vcpu.id for vcpu in entry.period.workloads[0].vcpus]
+    own = {vcpu: OwnLimit(300_000 * (at == 0), 0) for at, vcpu in enumerate(vcpus)}
+    limits = {"hungry": Limits(1_500_000, 0, 700_000_000, own)}
+    told(tmp_path, clock, [entry._replace(period=replace(entry.period, limits=limits))] * 2)
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    hungry, calm = status["workloads"]
+    assert (hungry["limit_ppm"], hungry["throttled_ms"], hungry["capped"]) == (1_500_000, 1400, 1)
+    assert (calm["limit_ppm"], calm["throttled_ms"], calm["capped"]) == (0, 0, 0)
+    assert ", limit 1.5 cores stopped threads for 1.4 s, 1 vCPUs capped below it" in render(status)
