@@ -22,7 +22,9 @@ from .section import Section
 from .tables import section_of
 
 BACKEND_NAMES = (AUTO, *BACKENDS)
-SELECTORS = ("pids", "cgroup", "match", "libvirt")
+SELECTORS = ("pids", "cgroup", "match", "libvirt", "container")
+ENGINES = ("docker", "containerd", "k8s", "podman")
+"""As in workloads/containers/engines.py."""
 
 
 class ConfigError(Exception):
@@ -55,6 +57,15 @@ def _shown(name: str) -> str:
     if not name.isprintable():
         raise ValueError(f"{name!r} has characters that cannot be shown")
     return name
+
+
+def _container(pattern: str) -> str:
+    engine, colon, name = pattern.partition(":")
+    if not colon or not name:
+        raise ValueError(f"{pattern!r} is not ENGINE:NAME, such as docker:web-*")
+    if engine not in ENGINES:
+        raise ValueError(f"no engine named {engine!r} in this build: {nearest(engine, ENGINES)}")
+    return pattern
 
 
 def _backend(name: str) -> str:
@@ -130,6 +141,9 @@ class WorkloadSection(Section):
     match: MatchSection | None = Field(default=None, description='a table such as { comm = "memcached" }')
     libvirt: str | None = Field(
         default=None, min_length=1, description='a libvirt domain\'s name, or a pattern such as "web-*"'
+    )
+    container: Annotated[str, AfterValidator(_container)] | None = Field(
+        default=None, description='an engine and a name or pattern such as "docker:web-*"'
     )
 
 
@@ -213,7 +227,9 @@ def _selector_complaints(workloads: object) -> Iterator[Complaint]:
         where = path_of(("workload", index))
         given = [selector for selector in SELECTORS if selector in table]
         if not given:
-            yield Complaint(where, "selects nothing", "give one of `pids`, `cgroup`, `match` or `libvirt`")
+            yield Complaint(
+                where, "selects nothing", "give one of `pids`, `cgroup`, `match`, `libvirt` or `container`"
+            )
         elif len(given) > 1:
             yield Complaint(where, f"has {len(given)} selectors: {', '.join(given)}", "keep one of them")
         if names[str(table.get("name"))] > 1:

@@ -8,21 +8,33 @@ from .processes import Selector, StaticWorkloads
 
 
 def discovery(settings: Config) -> Discovery:
-    """Everything that finds the configured workloads; libvirt's part only where it is asked for."""
-    static = StaticWorkloads([selector(one) for one in settings.workload if one.libvirt is None])
+    """Everything that finds the configured workloads; libvirt's part and the containers' only where asked."""
     domains = [one for one in settings.workload if one.libvirt is not None]
-    if not domains and not settings.libvirt.metadata:
-        return static
-    from .libvirt.libvirt import LibvirtWorkloads, Rule
+    containers = [one for one in settings.workload if one.container is not None]
+    static = [one for one in settings.workload if one not in (*domains, *containers)]
+    found: Discovery = StaticWorkloads([selector(one) for one in static])
+    if containers:
+        from .containers.containers import ContainerRule, ContainerWorkloads
 
-    return Together(
-        static,
-        LibvirtWorkloads(
-            [Rule(one.name, one.libvirt or "", one.share) for one in domains],
-            by_metadata=settings.libvirt.metadata,
-            taken=frozenset(one.name for one in settings.workload if one.libvirt is None),
-        ),
-    )
+        found = Together(
+            found,
+            ContainerWorkloads(
+                [ContainerRule(one.name, one.container or "", one.share) for one in containers],
+                taken=frozenset(one.name for one in (*static, *domains)),
+            ),
+        )
+    if domains or settings.libvirt.metadata:
+        from .libvirt.libvirt import LibvirtWorkloads, Rule
+
+        found = Together(
+            found,
+            LibvirtWorkloads(
+                [Rule(one.name, one.libvirt or "", one.share) for one in domains],
+                by_metadata=settings.libvirt.metadata,
+                taken=frozenset(one.name for one in (*static, *containers)),
+            ),
+        )
+    return found
 
 
 def selector(workload: WorkloadSection) -> Selector:

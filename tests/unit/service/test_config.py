@@ -174,7 +174,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[[workload]]\nname = ''\npids = [1]\n", 'workload[0].name: is "", which is wrong: '),
         (
             "[[workload]]\nname = 'a'\n",
-            "workload[0]: selects nothing: give one of `pids`, `cgroup`, `match` or `libvirt`",
+            "workload[0]: selects nothing: give one of `pids`, `cgroup`, `match`, `libvirt` or `container`",
         ),
         (WORKLOAD + "cgroup = '/x'\n", "workload[0]: has 2 selectors: pids, cgroup: keep one of them"),
         (WORKLOAD + "share = 1\n", "workload[0].share: is 1, which is wrong: "),

@@ -1,0 +1,104 @@
+"""Follows the runtimes' directories: which containers there are, by files that are read when they change."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from ...linux import procfs
+from ...linux.cgroupfs import Hierarchy
+from ...linux.errors import HierarchyMissing, ThreadGone
+from .engines import Home, called, homes
+from .state_file import LARGEST, STATUS, ContainerClaim, NotAState, annotations_of, parse
+
+
+class Container(NamedTuple):
+    """One that runs: its name with its engine's, and its cpu group."""
+
+    name: str
+    group: str
+
+
+class _FileStamp(NamedTuple):
+    inode: int
+    changed_ns: int
+    size: int
+
+
+class ContainerDirectory:
+    """The containers of this machine whose claims fit."""
+
+    def __init__(self, root: Path, hierarchy: Hierarchy | None, proc: str = procfs.PROC) -> None:
+        self._root, self._hierarchy, self._proc = root, hierarchy, proc
+        self._known: dict[Home, tuple[_FileStamp, ContainerClaim | None]] = {}
+        self.notices: list[str] = []
+        """What is wrong with single files, at the last look."""
+
+    def look(self) -> tuple[Container, ...]:
+        """Those that run now, each a process that started when its file says and sits where it says."""
+        self.notices = []
+        present = {home: stamp for home in homes(self._root) if (stamp := _stamp(home))}
+        for home in self._known.keys() - present.keys():
+            del self._known[home]
+        found = []
+        for home, stamp in present.items():
+            claim = self._claim(home, stamp)
+            group = self._group(claim) if claim else None
+            name = called(self._root, home, claim.annotations) if claim and group else None
+            if name and group:
+                found.append(Container(name, group))
+        return tuple(sorted(found))
+
+    def _claim(self, home: Home, stamp: _FileStamp) -> ContainerClaim | None:
+        known = self._known.get(home)
+        if known is None or known[0] != stamp:
+            known = self._known[home] = (stamp, self._read(home))
+        return known[1]
+
+    def _read(self, home: Home) -> ContainerClaim | None:
+        path = f"{home.directory}/{home.file}"
+        try:
+            claim = parse(home.file, _content(path))
+        except OSError as error:
+            self.notices.append(f"container {home.id}: {path} is left alone: {error.strerror}")
+            return None
+        except NotAState as wrong:
+            self.notices.append(f"container {home.id}: {path} is left alone: {wrong}")
+            return None
+        if home.file == STATUS and claim.bundle is not None:
+            try:
+                return claim._replace(annotations=annotations_of(_content(f"{claim.bundle}/config.json")))
+            except OSError:
+                return claim
+        return claim
+
+    def _group(self, claim: ContainerClaim) -> str | None:
+        """The container's group, if its process is the one that is meant and is in it."""
+        if self._hierarchy is None:
+            return None
+        try:
+            if procfs.read_stat(claim.pid, claim.pid, self._proc).start_ticks != claim.start_ticks:
+                return None
+            group = self._hierarchy.group_of(claim.pid, claim.pid, self._proc)
+        except (ThreadGone, HierarchyMissing, OSError):
+            return None
+        parts = group.strip("/").split("/")
+        above = ["/" + "/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
+        named = {*claim.groups}
+        return next((each for each in above if {each, self._hierarchy.directory(each)} & named), None)
+
+
+def _stamp(home: Home) -> _FileStamp | None:
+    try:
+        status = os.lstat(f"{home.directory}/{home.file}")
+    except OSError:
+        return None
+    return _FileStamp(status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _content(path: str) -> bytes:
+    """No link is followed, and nothing but a file is read. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(LARGEST)
