@@ -21,7 +21,7 @@ CFS = "linux-image-amd64"
 CONTRACT = "tests/contract"
 GROUPS = (
     "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py tests/host/test_probe.py"
-    " tests/host/test_machine_scopes.py tests/host/test_masks.py"
+    " tests/host/test_machine_scopes.py tests/host/test_masks.py tests/host/test_caps.py"
 )
 HOTPLUG = "tests/host/test_cpu_hotplug.py"
 BPF = "tests/host/test_thread_counters.py"
@@ -35,7 +35,11 @@ ON_EEVDF = [
         (CgroupLayout.V1, ()),
     )
 ]
-ON_CFS = TestsRun(CFS, CgroupLayout.V2, f"{CONTRACT} tests/host/test_masks.py '{END_TO_END}[static]'")
+ON_CFS = TestsRun(
+    CFS,
+    CgroupLayout.V2,
+    f"{CONTRACT} tests/host/test_masks.py tests/host/test_caps.py '{END_TO_END}[static]'",
+)
 """Whether the paper's rules find anything to do without slices depends on chance; static always does."""
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
