@@ -22,7 +22,7 @@ from ..policy import Policy
 from ..roster import RosterEntry
 from ..workloads.open import discovery
 
-FIXED = ("period_ms", "budget_percent", "dry_run", "host", "record", "metrics")
+FIXED = ("period_ms", "budget_percent", "dry_run", "host", "bandwidth", "record", "metrics")
 """What the pace, the host, the record file and the endpoint were made from."""
 
 _RESTART = "restart the daemon, or put it back"

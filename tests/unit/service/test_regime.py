@@ -94,6 +94,7 @@ def test_a_setting_of_a_policy_that_does_not_decide_leaves_the_one_that_does(sce
     [
         ("policy = 'x'\nperod_ms = 1", 2),
         ("= 3", 1),
+        ("[bandwidth]\ncaps = true", 1),
         ("period_ms = 100\n[host]\ncpus = '0'\nown_cgroups = true\n[record]\nfiles = 9", 4),
     ],
 )
