@@ -13,6 +13,11 @@ from ...linux.printable import printable
 from ..discovery import SCAN_NS, Discovered, OnceEach
 from ..processes import Selector, StaticWorkloads
 from .directory import Container, ContainerDirectory
+from .engines import stamps
+
+SETTLING_NS = 2_000_000_000
+"""How long after a container came or went all are looked at in every period: its directory comes before its
+file, and before its first process is more than the runtime's."""
 
 _WILDCARDS = frozenset("*?[")
 
@@ -44,6 +49,9 @@ class ContainerWorkloads:
         proc: str = procfs.PROC,
     ) -> None:
         self._rules, self._taken, self._proc = tuple(rules), taken, proc
+        self._root = root
+        self._stamps: dict[str, int] = {}
+        self._changed_ns: int | None = None
         self._directory = ContainerDirectory(root, _hierarchy(proc), proc)
         self._selectors: tuple[Selector, ...] = ()
         self._threads = StaticWorkloads((), proc)
@@ -53,11 +61,16 @@ class ContainerWorkloads:
     def discover(self, clock_ns: int) -> Discovered:
         """Who belongs to which container now."""
         notices: tuple[str, ...] = ()
-        if self._looked_ns is None or clock_ns - self._looked_ns >= SCAN_NS:
+        now = stamps(self._root)
+        changed, self._stamps = now != self._stamps, now
+        if changed:
+            self._changed_ns = clock_ns
+        settling = self._changed_ns is not None and clock_ns - self._changed_ns < SETTLING_NS
+        if settling or self._looked_ns is None or clock_ns - self._looked_ns >= SCAN_NS:
             self._looked_ns = clock_ns
             said: list[str] = []
             selectors = tuple(self._select(self._directory.look(), said))
-            if selectors != self._selectors:
+            if selectors != self._selectors or changed:
                 self._threads.close()
                 self._selectors, self._threads = selectors, StaticWorkloads(selectors, self._proc)
             notices = self._notices.fresh([*self._directory.notices, *said])

@@ -12,6 +12,9 @@ from ...linux.errors import HierarchyMissing, ThreadGone
 from .engines import Home, called, homes
 from .state_file import LARGEST, STATUS, ContainerClaim, NotAState, annotations_of, parse
 
+NOT_STARTED = "exec.fifo"
+"""Is in a container's directory between create and start, while the runtime itself sits in the group."""
+
 
 class Container(NamedTuple):
     """One that runs: its name with its engine's, and its cpu group."""
@@ -83,7 +86,9 @@ class ContainerDirectory:
             group = self._hierarchy.group_of(claim.pid, claim.pid, self._proc)
         except (ThreadGone, HierarchyMissing, OSError):
             return None
-        parts = group.strip("/").split("/")
+        parts = [
+            part for part in group.split("/") if part
+        ]  # none: the top is everybody's, and no container's
         above = ["/" + "/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
         named = {*claim.groups}
         return next((each for each in above if {each, self._hierarchy.directory(each)} & named), None)
@@ -91,6 +96,8 @@ class ContainerDirectory:
 
 def _stamp(home: Home) -> _FileStamp | None:
     try:
+        if os.path.lexists(f"{home.directory}/{NOT_STARTED}"):
+            return None
         status = os.lstat(f"{home.directory}/{home.file}")
     except OSError:
         return None

@@ -59,6 +59,18 @@ def homes(root: Path) -> Iterator[Home]:
     yield from _below(PODMAN, root / CRUN, STATUS)
 
 
+def stamps(root: Path) -> dict[str, int]:
+    """When containers last came to each directory of runtimes, or went from it."""
+    namespaces = _folders(root / RUNC_IN_CONTAINERD)
+    found = {}
+    for folder in (root / RUNC_IN_DOCKER, *namespaces, root / RUNC, root / CRUN):
+        try:
+            found[str(folder)] = folder.stat().st_mtime_ns
+        except OSError:
+            continue
+    return found
+
+
 def called(root: Path, home: Home, annotations: Mapping[str, str]) -> str | None:
     """Its name with its engine, such as "docker:web" or "k8s:default/web-7f9/app". None: it must not be
     managed, because it is a pod's pause container."""
