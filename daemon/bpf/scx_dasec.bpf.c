@@ -219,7 +219,10 @@ static bool is_critical(const struct thread *t)
 	return t->mean_burst_ns < options.short_ns && t->chain * 100 >= options.chain_percent * CHAIN_ALWAYS;
 }
 
-/* Is another VM that waits first in this queue of class 1 more than the debt behind? */
+/*
+ * Is another VM that waits first in this queue of class 1 more than the debt behind? If so many of our own wait first
+ * that no other is seen, how long these wait says it: a VM must not hide others behind its own threads.
+ */
 static __noinline bool others_need(__u64 queue, __u32 vm, __u64 time)
 {
 	struct bpf_iter_scx_dsq waiting;
@@ -231,7 +234,7 @@ static __noinline bool others_need(__u64 queue, __u32 vm, __u64 time)
 	while (looked++ < LOOK_AHEAD && (p = bpf_iter_scx_dsq_next(&waiting))) {
 		struct thread *t = thread_of(p);
 
-		if (t && t->vm != vm) {
+		if (t && (t->vm != vm || looked == LOOK_AHEAD)) {
 			need = before(t->vm_time + options.debt_ns, time);
 			break;
 		}

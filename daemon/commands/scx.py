@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 
 import click
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from ..bpf.libbpf import BpfUnavailable
 from ..bpf.scx import CGROUPS, Scheduler, VmTime, options
 from ..errors import ExitStatus, Refusal
 from ..linux.printable import printable
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 1.0
 STOP = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -34,26 +37,58 @@ def _until_ended(level: int, begun: str) -> bool:
         raise Refusal(ExitStatus.HOST, f"scx: {error}") from error
     with scheduler:
         click.echo(f"dasec scx: {begun}; VMs are the cgroups at depth {level}")
-        while (why := scheduler.ended()) is None:
-            if signal.sigtimedwait(STOP, LOOK_EVERY_S):
-                click.echo("\n".join(map(printable, _shares(scheduler.vms()))))
-                return False
+        told = _told(scheduler)
+        if told:
+            click.echo("\n".join(map(printable, shares([], scheduler.vms(), names_of()))))
+            return False
         if scheduler.should_restart():
             return True
+        why = scheduler.ended() or "no reason given"
     raise Refusal(ExitStatus.FAILED, f"scx: the kernel put it out and schedules itself: {printable(why)}")
 
 
-def _shares(vms: list[VmTime]) -> Iterator[str]:
-    """A line for each VM."""
-    names = {group.stat().st_ino: str(group.relative_to(CGROUPS)) for group in _groups()}
-    yield f"{'CPU, s':>10} {'critical':>9} {'weight':>7}  cgroup"
-    for vm in sorted(vms, key=lambda vm: -vm.used_ns):
-        part = vm.critical_ns / vm.used_ns if vm.used_ns else 0
+def _told(scheduler: Scheduler) -> bool:
+    """Whether we were told to stop, before the kernel put it out; a terminal shows meanwhile who runs."""
+    console = Console()
+    before: list[VmTime] = []
+    with (
+        Live(console=console, auto_refresh=False, transient=True)
+        if console.is_terminal
+        else nullcontext() as live
+    ):
+        while scheduler.ended() is None:
+            if signal.sigtimedwait(STOP, LOOK_EVERY_S):
+                return True
+            if live is not None:
+                now = scheduler.vms()
+                shown = list(shares(before, now, names_of()))[: console.height - 1]
+                live.update(Text("\n".join(map(printable, shown))), refresh=True)
+                before = now
+    return False
+
+
+def shares(before: Sequence[VmTime], now: Sequence[VmTime], names: Mapping[int, str]) -> Iterator[str]:
+    """A line for each VM: what it had since `before`, or since the beginning."""
+    then = {vm.cgroup: vm for vm in before}
+    rows = [(vm, _since(vm, then.get(vm.cgroup))) for vm in now]
+    total_ns = sum(used_ns for _, (used_ns, _) in rows) or 1
+    yield f"{'CPU, s':>10} {'of all':>7} {'critical':>9} {'weight':>7}  cgroup"
+    for vm, (used_ns, critical_ns) in sorted(rows, key=lambda row: -row[1][0]):
+        critical = critical_ns / used_ns if used_ns else 0
         name = names.get(vm.cgroup, "gone") if vm.cgroup else "all others"
-        yield f"{vm.used_ns / 1e9:>10.1f} {part:>9.0%} {vm.weight:>7}  {name}"
+        yield f"{used_ns / 1e9:>10.1f} {used_ns / total_ns:>7.0%} {critical:>9.0%} {vm.weight:>7}  {name}"
 
 
-def _groups() -> Iterator[Path]:
-    for path in CGROUPS.rglob("cgroup.procs"):
-        if path.parent.exists():
-            yield path.parent
+def _since(vm: VmTime, then: VmTime | None) -> tuple[int, int]:
+    if then is None or then.used_ns > vm.used_ns:  # another VM in the same slot
+        return vm.used_ns, vm.critical_ns
+    return vm.used_ns - then.used_ns, vm.critical_ns - then.critical_ns
+
+
+def names_of() -> Mapping[int, str]:
+    """The groups by inode number, which is what BPF knows them by."""
+    found = {}
+    for file in CGROUPS.rglob("cgroup.procs"):
+        with suppress(OSError):
+            found[file.parent.stat().st_ino] = str(file.parent.relative_to(CGROUPS))
+    return found

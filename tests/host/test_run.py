@@ -110,6 +110,9 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
                 "guard": shown["workloads"][0]["guard"],
                 "left_out": 0,
                 "unheard": 0,
+                "limit_ppm": 0,
+                "throttled_ms": 0,
+                "capped": 0,
             }
         ]
         assert shown["knobs_held"]["rescheduling_latency"] > 0

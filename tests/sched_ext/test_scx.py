@@ -169,6 +169,35 @@ def test_a_pair_gets_its_share_beside_hogs_of_another_vm(scheduler: Scheduler, v
     assert used["pair"] / sum(used.values()) == pytest.approx(0.5, abs=0.08)
 
 
+FAKER = """
+import threading
+def burn():
+    while True: pass
+def fake(one, other):
+    while os.read(one, 1):
+        for _ in range(2000): pass
+        os.write(other, b"x")
+pipes = [os.pipe() for _ in range(6)]
+for number in range(6):
+    threading.Thread(target=fake, args=(pipes[number][0], pipes[(number + 1) % 6][1])).start()
+for _ in range(3): os.write(pipes[0][1], b"x")
+"""
+
+
+def test_a_vm_that_fakes_importance_before_many_hogs_of_its_own_gets_its_share(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    vms["faker"], vms["batch"] = Vm("faker"), Vm("batch")
+    vms["batch"].run(HOG, {0})
+    for _ in range(3):
+        vms["faker"].run(FAKER, {0})
+    for _ in range(10):
+        vms["faker"].run(HOG, {0})
+    time.sleep(1)
+    used = used_meanwhile(vms)
+    assert used["batch"] / sum(used.values()) == pytest.approx(0.5, abs=0.08)
+
+
 def test_slots_of_vms_that_are_gone_are_used_again(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
     before = len(scheduler.vms())
     for number in range(40):
@@ -251,7 +280,7 @@ def test_the_command_says_what_it_does_and_ends_with_the_shares(command: Command
     command.process.send_signal(signal.SIGTERM)
     lines = command.rest().splitlines()
     assert command.process.wait() == 0
-    assert lines[0].split() == ["CPU,", "s", "critical", "weight", "cgroup"]
+    assert lines[0].split() == ["CPU,", "s", "of", "all", "critical", "weight", "cgroup"]
     assert lines[1].endswith("all others")
     assert lines[-1] == "dasec scx: the kernel's own scheduler is back"
     wait_for("disabled")

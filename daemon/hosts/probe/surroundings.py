@@ -31,7 +31,8 @@ def warnings(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS) -> Iterator[str]:
     if _setting(f"{proc}/sys/kernel/sched_rt_runtime_us") == "-1":
         yield "real-time throttling is off: a real-time thread can keep a vCPU off its core for ever"
     if _setting(f"{sysfs}/kernel/sched_ext/state") == "enabled":
-        yield "a sched_ext scheduler is loaded: it may ignore weights and slices"
+        name = _setting(f"{sysfs}/kernel/sched_ext/root/ops") or "without a name"
+        yield f"a sched_ext scheduler is loaded ({name}): it may ignore weights and slices"
     isolated = sorted(cpus.isolated(sysfs))
     if isolated:
         yield f"CPUs {','.join(map(str, isolated))} are isolated: not balanced, so not used"

@@ -33,9 +33,10 @@ def test_settings_that_void_our_knobs_are_named(tree: Tree) -> None:
     tree.write("proc/sys/kernel/sched_autogroup_enabled", "1\n")
     tree.write("proc/sys/kernel/sched_rt_runtime_us", "-1\n")
     tree.write("sys/kernel/sched_ext/state", "enabled\n")
+    tree.write("sys/kernel/sched_ext/root/ops", "bpfland\n")
     tree.write("sys/devices/system/cpu/isolated", "2-3\n")
     said = warned(tree)
-    for word in ("autogroup", "real-time throttling", "sched_ext", "CPUs 2,3 are isolated"):
+    for word in ("autogroup", "real-time throttling", "(bpfland)", "CPUs 2,3 are isolated"):
         assert word in said
 
 
