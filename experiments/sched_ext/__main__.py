@@ -71,7 +71,7 @@ def draw(path: Path) -> None:
     from matplotlib import pyplot
 
     found = list(cells())
-    figure, axis = pyplot.subplots(figsize=(10, 4.5), dpi=110, layout="constrained")
+    figure, axis = pyplot.subplots(figsize=(10, 5), dpi=110, layout="constrained")
     for number, (arm, colour) in enumerate(zip(ARMS, ("#999999", "#0072B2", "#D55E00"), strict=True)):
         there = [(row, runs) for row, (_, runs) in enumerate(found) if arm in runs]
         axis.bar(
@@ -82,9 +82,10 @@ def draw(path: Path) -> None:
             color=colour,
         )
     axis.axhline(1, color="#000000", linewidth=0.8)
-    axis.set_xticks(range(len(found)), [name.replace(": ", "\n") for name, _ in found], fontsize=7)
+    names = [name.removesuffix("-vm").replace(": ", "\n") for name, _ in found]
+    axis.set_xticks(range(len(found)), names, fontsize=7, rotation=30, ha="right")
     axis.set_ylabel("p99 over the plain kernel's")
-    axis.legend()
+    figure.legend(loc="outside upper center", ncols=len(ARMS))
     figure.savefig(path)
 
 

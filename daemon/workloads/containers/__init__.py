@@ -1,1 +1,1 @@
-"""Workloads that are containers, by what OCI runtimes write about each (decision 0047)."""
+"""Workloads that are containers, by what OCI runtimes write about each (decision 0048)."""
