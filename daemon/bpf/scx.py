@@ -7,6 +7,7 @@ does something wrong or lets a thread wait for five seconds.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -172,9 +173,15 @@ def refuse_what_it_cannot_keep(
         )
     if not (cgroups / "cgroup.controllers").exists():
         raise BpfUnavailable(f"{cgroups} is not cgroup v2, whose groups are the VMs")
+    for limit in limits(cgroups):
+        raise BpfUnavailable(f"{limit}, and sched_ext of 6.12 keeps none")
+
+
+def limits(cgroups: Path = CGROUPS) -> Iterator[str]:
+    """Every CPU limit that is set, in words."""
     for limit in sorted(cgroups.rglob("cpu.max")):
         if (said := _line(limit)) and not said.startswith("max"):
-            raise BpfUnavailable(f"{limit.parent} has a CPU limit ({said}), and sched_ext of 6.12 keeps none")
+            yield f"{limit.parent} has a CPU limit ({said})"
 
 
 def why_not() -> str | None:

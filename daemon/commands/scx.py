@@ -12,11 +12,14 @@ from rich.live import Live
 from rich.text import Text
 
 from ..bpf.libbpf import BpfUnavailable
-from ..bpf.scx import CGROUPS, Scheduler, VmTime, options
+from ..bpf.scx import CGROUPS, Scheduler, VmTime, limits, options
 from ..errors import ExitStatus, Refusal
 from ..linux.printable import printable
 
 LOOK_EVERY_S = 1.0
+LIMITS_EVERY = 5
+"""Looks; all groups are gone through for them, some milliseconds where there are hundreds."""
+
 STOP = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -51,20 +54,29 @@ def _told(scheduler: Scheduler) -> bool:
     """Whether we were told to stop, before the kernel put it out; a terminal shows meanwhile who runs."""
     console = Console()
     before: list[VmTime] = []
-    with (
-        Live(console=console, auto_refresh=False, transient=True)
-        if console.is_terminal
-        else nullcontext() as live
-    ):
+    known: set[str] = set()
+    shown = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+    with shown or nullcontext():
+        looks = 0
         while scheduler.ended() is None:
             if signal.sigtimedwait(STOP, LOOK_EVERY_S):
                 return True
-            if live is not None:
+            looks += 1
+            if looks % LIMITS_EVERY == 0:
+                _tell_limits(known)
+            if shown is not None:
                 now = scheduler.vms()
-                shown = list(shares(before, now, names_of()))[: console.height - 1]
-                live.update(Text("\n".join(map(printable, shown))), refresh=True)
+                lines = list(shares(before, now, names_of()))[: console.height - 1]
+                shown.update(Text("\n".join(map(printable, lines))), refresh=True)
                 before = now
     return False
+
+
+def _tell_limits(known: set[str]) -> None:
+    """Those that were set since the scheduler was loaded, once each."""
+    for limit in sorted({*limits()} - known):
+        known.add(limit)
+        click.echo(printable(f"dasec scx: {limit}: it is not kept while this runs"), err=True)
 
 
 def shares(before: Sequence[VmTime], now: Sequence[VmTime], names: Mapping[int, str]) -> Iterator[str]:

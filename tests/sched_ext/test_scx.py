@@ -286,6 +286,16 @@ def test_the_command_says_what_it_does_and_ends_with_the_shares(command: Command
     wait_for("disabled")
 
 
+def test_a_limit_that_is_set_meanwhile_is_told_once(command: Command, vms: dict[str, Vm]) -> None:
+    vms["limited"] = Vm("limited")
+    (vms["limited"].path / "cpu.max").write_text("50000 100000")
+    assert command.process.stdout is not None
+    said = command.process.stdout.readline()
+    assert said.endswith("limited.scope has a CPU limit (50000 100000): it is not kept while this runs\n")
+    assert state() == "enabled"
+    vms["limited"].end()
+
+
 def test_a_command_that_is_killed_leaves_the_kernels_own_scheduler(command: Command) -> None:
     assert state() == "enabled"
     command.process.kill()

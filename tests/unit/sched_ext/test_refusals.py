@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
-from dasec.bpf.scx import MAX_CPUS, MAX_VMS, REST, Options, options, refuse_what_it_cannot_keep
+from dasec.bpf.scx import MAX_CPUS, MAX_VMS, REST, Options, limits, options, refuse_what_it_cannot_keep
 from dasec.commands.survey import render
 from dasec.model import Capabilities
 
@@ -70,6 +70,16 @@ def test_cgroup_v1(host: Host) -> None:
 def test_a_group_with_a_cpu_limit_is_named(host: Host) -> None:
     host.write(host.cgroups / "machine.slice/b.scope/cpu.max", "50000 100000\n")
     assert "machine.slice/b.scope has a CPU limit (50000 100000)" in host.refusal()
+
+
+def test_all_limits_are_told_in_words(host: Host) -> None:
+    host.write(host.cgroups / "b.scope/cpu.max", "50000 100000\n")
+    host.write(host.cgroups / "machine.slice/c.scope/cpu.max", "1000 100000\n")
+    found = [limit.removeprefix(f"{host.cgroups}/") for limit in limits(host.cgroups)]
+    assert found == [
+        "b.scope has a CPU limit (50000 100000)",
+        "machine.slice/c.scope has a CPU limit (1000 100000)",
+    ]
 
 
 def test_the_probe_says_why_not_beside_everything_else() -> None:
