@@ -13,13 +13,14 @@ import pytest
 
 from guests.boot import GuestRun, run_until_end
 from guests.built import IMAGES
-from guests.throw_away import QEMU, TURNS
+from guests.qemu import Qemu
+from guests.throw_away import unhurried
 from tests.vm.conftest import build_image
 from tests.vm.errands import GuestImage
 
 GUEST_TIMEOUT_S = 300
 BOOT_LIMIT_S = 30.0
-"""By the guest's own clock, which runs on while the host does something else; idle it takes 3 s."""
+"""By the guest's own clock; it takes 3 s."""
 
 JOB = (
     "memcached -d -u root; until echo quit | nc 127.0.0.1 11211; do sleep 0.1; done;"
@@ -34,10 +35,10 @@ def small() -> Path:
 
 
 @pytest.fixture(scope="module")
-def said(small: Path) -> GuestRun:
+def said(small: Path, qemu: Qemu) -> GuestRun:
     """What a guest with the small image said."""
     arguments = [
-        *(QEMU, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio", "-accel", TURNS),
+        *(*unhurried(qemu), "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
         *("-cpu", "max", "-smp", "2", "-m", "256", "-nic", "user,model=virtio-net-pci,restrict=on"),
         *("-kernel", str(small / "vmlinuz"), "-initrd", str(small / "initramfs")),
         *("-append", f'console=ttyS0 quiet panic=-1 rdinit=/init -- sh -c "{JOB}"'),
