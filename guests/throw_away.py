@@ -18,7 +18,6 @@ from enum import StrEnum
 from pathlib import Path
 
 from guests.boot import EXIT_MARK, GuestRun, one_at_a_time, pack_initramfs, run_until_end
-from guests.qemu import Qemu
 
 CACHE = Path("/var/cache/dasec-guest")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
@@ -87,13 +86,6 @@ away again: "Oops: int3" in three of four runs on cgroup v1 that attached BPF pr
 
 MACHINE = (QEMU, "-accel", TURNS)
 """Which QEMU, and how it computes."""
-
-
-def unhurried(qemu: Qemu) -> tuple[str, ...]:
-    """This QEMU with a clock that counts instructions while the guest computes (2 ns each) and is the host's
-    while it sleeps: on a busy host nothing in it is late. By the host's clock, a kernel without a core for
-    some seconds found its timer dead, and panicked; another one said nothing more."""
-    return (*qemu.command(), "-accel", TURNS, "-icount", "shift=1", "-rtc", "clock=vm")
 
 
 MACHINE_ROOT = (

@@ -10,9 +10,9 @@ import pytest
 
 from dasec.lab.load_tool import find_tool
 from guests.qemu import Qemu
-from guests.throw_away import CgroupLayout, debian_kernel, run_in_guest, unhurried
+from guests.throw_away import CgroupLayout, debian_kernel, run_in_guest
 from tests.conftest import REPOSITORY, refuse
-from tests.vm import trixie
+from tests.vm import systemd, trixie
 from tests.vm.errands import GUEST_TIMEOUT_S
 from tests.vm.test_kernels_and_layouts import CONSOLE_TAIL, EEVDF
 
@@ -67,7 +67,7 @@ def test_the_service_outlives_a_reboot_and_a_power_cut_of_a_debian_13_and_purges
             tmp_path / job,
             GUEST_TIMEOUT_S,
             init=trixie.init(leave),
-            machine=unhurried(qemu),
+            machine=systemd.machine(qemu),
             root=trixie.root(disk, given),
         )
         assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]

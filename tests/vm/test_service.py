@@ -9,7 +9,7 @@ import pytest
 
 from dasec.lab.load_tool import find_tool
 from guests.qemu import Qemu
-from guests.throw_away import CgroupLayout, debian_kernel, run_in_guest, unhurried
+from guests.throw_away import CgroupLayout, debian_kernel, run_in_guest
 from tests.conftest import REPOSITORY, refuse
 from tests.vm import systemd
 from tests.vm.errands import GUEST_TIMEOUT_S
@@ -34,6 +34,6 @@ def test_systemd_takes_the_installed_service_through_its_life(deb: Path, qemu: Q
         tmp_path,
         GUEST_TIMEOUT_S,
         init=systemd.INIT,
-        machine=unhurried(qemu),
+        machine=systemd.machine(qemu),
     )
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
