@@ -82,6 +82,7 @@ def _daemon(about: About, now: Now) -> Iterator[str]:
 
 def _doings(tally: Totals) -> Iterator[str]:
     yield one("dasec_periods_total", "counter", "Periods decided.", tally.periods)
+    yield one("dasec_cores", "gauge", "CPUs of the host that workloads may use.", tally.cores)
     yield one("dasec_late_periods_total", "counter", "Periods skipped for being late.", tally.late_periods)
     yield one(
         "dasec_last_period_monotonic_seconds",
@@ -141,6 +142,19 @@ def _workloads(tally: Totals, now: Now) -> Iterator[str]:
         "gauge",
         "1 where the guard has found harm and keeps the policy off.",
         [(who, int(each.name in off)) for who, each in given],
+    )
+    consumed_ns, ready_ns = tally.by_workload()
+    yield family(
+        "dasec_workload_run_seconds_total",
+        "counter",
+        "Time of a workload's vCPUs on a core.",
+        [(who, seconds(consumed_ns.get(each.name, 0))) for who, each in given],
+    )
+    yield family(
+        "dasec_workload_wait_seconds_total",
+        "counter",
+        "Time for which a workload's vCPUs were ready without a core.",
+        [(who, seconds(ready_ns.get(each.name, 0))) for who, each in given],
     )
     yield from _limits(tally, given)
 

@@ -18,11 +18,12 @@ class VcpuTotals:
     dispatches of a period, the mean."""
 
     __slots__ = (
-        *("given", "buckets", "libvirt", "consumed_ns", "ready_ns", "conflicts"),
+        *("workload", "given", "buckets", "libvirt", "consumed_ns", "ready_ns", "conflicts"),
         *("chain_ns", "waits", "_unanswered_ns", "rendered_ready_ns"),
     )
 
     def __init__(self, workload: Workload, vcpu: Vcpu) -> None:
+        self.workload = workload.name
         self.given = labels(workload=workload.name, vcpu=vcpu.name, tid=str(vcpu.id.tid))
         self.buckets = Buckets(self.given)
         self.libvirt = libvirt_labels(workload.name, vcpu.name)
@@ -55,7 +56,7 @@ class Totals:
     """All totals; a witness adds every period to them."""
 
     def __init__(self) -> None:
-        self.periods = self.late_periods = self.violations = self.clock_ns = 0
+        self.periods = self.late_periods = self.violations = self.clock_ns = self.cores = 0
         self.rules: Counter[str] = Counter()
         self.writes: Counter[tuple[Knob, Outcome]] = Counter()
         self.stages = {name: [0] * (len(WAIT_BOUNDS_NS) + 1) for name in STAGES}
@@ -66,11 +67,22 @@ class Totals:
         self.knobs: list[Knobs | None] = []
         self._order: tuple[VcpuId, ...] = ()
         self._of: dict[VcpuId, VcpuTotals] = {}
+        self._gone_consumed_ns: Counter[str] = Counter()
+        self._gone_ready_ns: Counter[str] = Counter()
 
     @property
     def vcpus(self) -> list[VcpuTotals]:
         """Each vCPU's totals, in the order of the workloads."""
         return list(self._of.values())
+
+    def by_workload(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """What each workload's vCPUs ran and waited for a core, in ns, those that are gone included. Summed
+        when it is asked for, because no period needs it."""
+        consumed_ns, ready_ns = Counter(self._gone_consumed_ns), Counter(self._gone_ready_ns)
+        for each in self._of.values():
+            consumed_ns[each.workload] += each.consumed_ns
+            ready_ns[each.workload] += each.ready_ns
+        return consumed_ns, ready_ns
 
     def add(self, entry: Entry) -> None:
         """Another period."""
@@ -79,6 +91,7 @@ class Totals:
         self.late_periods = entry.late_periods
         self.violations += len(entry.violations)
         self.clock_ns = entry.clock_ns
+        self.cores = len(period.topology.cores)
         for name, took_ns in zip(STAGES, entry.stages, strict=True):
             self.stages[name][bisect_left(WAIT_BOUNDS_NS, took_ns)] += 1
             self.stage_ns[name] += took_ns
@@ -97,11 +110,18 @@ class Totals:
             self.throttled_ns[name] += limits.throttled_ns
 
     def _rearrange(self, workloads: tuple[Workload, ...]) -> None:
-        """Who is there now; who was there before goes on counting."""
-        before = self._of
-        self._of = {
-            vcpu.id: before.get(vcpu.id) or VcpuTotals(workload, vcpu)
-            for workload in workloads
-            for vcpu in workload.vcpus
-        }
+        """Who is there now; who was there before, in the same workload, goes on counting."""
+        before, self._of = self._of, {}
+        for workload in workloads:
+            for vcpu in workload.vcpus:
+                known = before.get(vcpu.id)
+                if known is None or known.workload != workload.name:
+                    known = VcpuTotals(workload, vcpu)
+                self._of[vcpu.id] = known
+        for who, known in before.items():
+            if self._of.get(who) is not known:
+                self._gone_consumed_ns[known.workload] += known.consumed_ns
+                self._gone_ready_ns[known.workload] += known.ready_ns
+        for name in self._gone_consumed_ns.keys() - {workload.name for workload in workloads}:
+            del self._gone_consumed_ns[name], self._gone_ready_ns[name]
         self.workloads, self._order = workloads, VcpuOrder.of(workloads).order

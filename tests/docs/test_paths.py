@@ -14,7 +14,7 @@ NOT_OURS = {".git", ".venv", "build", "results", "decisions"}
 PAGES = sorted(
     page for page in REPOSITORY.rglob("*.md") if not NOT_OURS & set(page.relative_to(REPOSITORY).parts)
 )
-ROOTS = "daemon|tests|experiments|guests|tools|vm-images|packaging|kvm-patches"
+ROOTS = "daemon|tests|experiments|guests|tools|vm-images|packaging|kvm-patches|fleet"
 PLACE = re.compile(rf"`((?:{ROOTS})/[\w./*-]*)(?:::(\w+))?`")
 MADE = {"daemon/rivals/idle.py"}
 """What the reader makes."""

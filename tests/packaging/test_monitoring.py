@@ -19,10 +19,18 @@ from tests.conftest import REPOSITORY, refuse
 from ..unit.service.periods import busy_history
 from ..unit.service.test_metrics import renamed, text_of
 
-RULES = REPOSITORY / "packaging/prometheus/dasec.rules.yml"
+HOST_RULES = REPOSITORY / "packaging/prometheus/dasec.rules.yml"
+FLEET_RULES = REPOSITORY / "fleet/prometheus/dasec-fleet.rules.yml"
+PATTERN = REPOSITORY / "fleet/prometheus/prometheus.yml"
 DASHBOARD = REPOSITORY / "packaging/grafana/dasec.json"
 DOCS = REPOSITORY / "docs/metrics.md"
+FLEET_DOCS = REPOSITORY / "docs/fleet.md"
+RULES = pytest.mark.parametrize(
+    "rules", [pytest.param(HOST_RULES, id="host"), pytest.param(FLEET_RULES, id="fleet")]
+)
 NAME = re.compile(r"\b(?:dasec|libvirt_domain)_[a-z_]+")
+RECORDED = re.compile(r"\bdasec:[a-z0-9_:]+")
+OF_A_VCPU = re.compile(r"^(dasec|libvirt_domain)_vcpu_")
 GRID_COLUMNS = 24
 
 
@@ -53,8 +61,23 @@ def names(exposed: str) -> set[str]:
     return {sample.name for family in text_string_to_metric_families(exposed) for sample in family.samples}
 
 
-def alerts() -> list[str]:
-    return re.findall(r"- alert: (\w+)", RULES.read_text(encoding="utf-8"))
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def alerts(rules: Path) -> list[str]:
+    return re.findall(r"- alert: (\w+)", read(rules))
+
+
+def recorded(rules: Path) -> list[str]:
+    return re.findall(r"- record: (\S+)", read(rules))
+
+
+def queries(rules: Path) -> str:
+    """The rules' text without comments and annotations."""
+    return "\n".join(
+        line for line in read(rules).splitlines() if not re.match(r"\s*(#|summary:|- (record|alert):)", line)
+    )
 
 
 def expressions() -> Iterator[str]:
@@ -67,36 +90,62 @@ def test_promtool_finds_no_fault_with_the_metrics(exposed: str) -> None:
     promtool("check", "metrics", given=exposed)
 
 
-def test_promtool_loads_ten_alert_rules() -> None:
-    assert "SUCCESS: 10 rules found" in promtool("check", "rules", RULES)
+@RULES
+def test_promtool_loads_every_rule(rules: Path) -> None:
+    count = len(alerts(rules)) + len(recorded(rules))
+    assert count >= 10
+    assert f"SUCCESS: {count} rules found" in promtool("check", "rules", rules)
 
 
-def test_every_alert_is_quiet_on_a_well_host_and_fires_where_it_should() -> None:
-    cases = RULES.with_suffix("").with_suffix(".rules.test.yml")
+@RULES
+def test_every_alert_is_quiet_on_a_well_host_and_fires_where_it_should(rules: Path) -> None:
+    cases = rules.with_suffix(".test.yml")
     promtool("test", "rules", cases)
-    for alert in alerts():
-        assert len(re.findall(rf"alertname: {alert}\b", cases.read_text(encoding="utf-8"))) >= 2, alert
+    for alert in alerts(rules):
+        assert len(re.findall(rf"alertname: {alert}\b", read(cases))) >= 2, alert
+    for name in recorded(rules):
+        assert re.search(rf"- expr: {name}( > 0)?$", read(cases), re.MULTILINE), name
 
 
-def test_the_rules_name_only_metrics_that_exist(names: set[str]) -> None:
-    used = {
-        name
-        for line in RULES.read_text(encoding="utf-8").splitlines()
-        if line.strip().startswith("expr:")
-        for name in NAME.findall(line)
-    }
+@RULES
+def test_the_rules_name_only_metrics_that_exist(rules: Path, names: set[str]) -> None:
+    used = set(NAME.findall(queries(rules)))
+    assert used
     assert used - names == set()
+    assert set(RECORDED.findall(queries(rules))) - set(recorded(rules)) == set()
+
+
+def test_the_numbers_of_a_fleet_need_no_series_of_a_single_vcpu(names: set[str]) -> None:
+    """So a Prometheus of many hosts may drop those, as the pattern does."""
+    dropped = re.search(r"regex: (\S+)\n\s+action: drop", read(PATTERN))
+    assert dropped is not None
+    assert {name for name in names if re.fullmatch(dropped[1], name)} == {
+        name for name in names if OF_A_VCPU.match(name)
+    }
+    assert not [name for name in NAME.findall(queries(FLEET_RULES)) if OF_A_VCPU.match(name)]
+
+
+def test_prometheus_takes_the_pattern_with_the_rules_of_hosts_and_fleets() -> None:
+    assert "SUCCESS: 2 rule files found" in promtool("check", "config", PATTERN)
 
 
 def test_the_docs_explain_every_alert_and_every_metric(names: set[str]) -> None:
-    text = DOCS.read_text(encoding="utf-8")
+    text = read(DOCS)
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in names}
-    assert {each for each in (*alerts(), *families) if f"`{each}`" not in text} == set()
+    assert {each for each in (*alerts(HOST_RULES), *families) if f"`{each}`" not in text} == set()
+
+
+def test_the_page_of_fleets_explains_every_alert_and_every_recorded_number() -> None:
+    text = read(FLEET_DOCS)
+    assert {
+        each for each in (*alerts(FLEET_RULES), *recorded(FLEET_RULES)) if f"`{each}`" not in text
+    } == set()
 
 
 def test_the_dashboard_names_only_metrics_that_exist(names: set[str]) -> None:
-    text = DASHBOARD.read_text(encoding="utf-8")
+    text = read(DASHBOARD)
     assert {name for name in NAME.findall(text) if not name.endswith("_")} - names == set()
+    assert set(RECORDED.findall(text)) - set(recorded(FLEET_RULES)) == set()
 
 
 def test_promtool_reads_every_query_of_the_dashboard(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
@@ -29,7 +29,7 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
-from dasec.model import Change, Knob, Limits, Outcome, OwnLimit, Result, Shortfall, Usage
+from dasec.model import IDLE, Change, Knob, Limits, Outcome, OwnLimit, Result, Shortfall, Usage
 from dasec.record.entries import Entry
 
 from .command import dasec
@@ -116,6 +116,46 @@ def test_times_and_conflicts_are_the_exact_sums_of_the_periods() -> None:
         {tid: ready[tid] / 1e9 for tid in ready}, rel=1e-9
     )
     assert values(text, "dasec_vcpu_conflicts_total") == conflicts
+
+
+@given(histories())
+@settings(max_examples=30)
+def test_a_workload_has_the_sums_of_its_vcpus_and_of_those_that_left_it(entries: list[Entry]) -> None:
+    """As long as it stays; one that comes back begins anew, as its vCPUs do."""
+    run, waited = Counter[str](), Counter[str]()
+    there: set[str] = set()
+    for entry in entries:
+        workloads = {each.name: each for each in entry.period.workloads}
+        assume(len(workloads) == len(entry.period.workloads))
+        for name in there - workloads.keys():
+            del run[name], waited[name]
+        there = set(workloads)
+        for name, workload in workloads.items():
+            for vcpu in workload.vcpus:
+                used = entry.period.usage.get(vcpu.id) or IDLE
+                run[name] += used.consumed_ns
+                waited[name] += used.ready_ns
+    text = text_of(entries)
+    assert values(text, "dasec_workload_run_seconds_total") == pytest.approx(
+        {name: run[name] / 1e9 for name in there}
+    )
+    assert values(text, "dasec_workload_wait_seconds_total") == pytest.approx(
+        {name: waited[name] / 1e9 for name in there}
+    )
+    assert values(text, "dasec_cores") == {"": len(entries[-1].period.topology.cores)}
+
+
+def test_a_vcpu_that_is_another_workloads_now_counts_there_from_then_on() -> None:
+    first, second = busy_history(2)
+    hungry, calm = first.period.workloads
+    mover = hungry.vcpus[0]
+    apart = (
+        replace(hungry, vcpus=hungry.vcpus[1:]),
+        replace(calm, vcpus=(*calm.vcpus, mover)),
+    )
+    second = second._replace(period=replace(second.period, workloads=apart))
+    found = values(text_of([first, second]), "dasec_vcpu_run_seconds_total", workload="calm")
+    assert found[str(mover.id.tid)] == second.period.usage[mover.id].consumed_ns / 1e9
 
 
 def test_the_ready_ratio_is_of_the_time_since_the_rendering_before() -> None:
