@@ -36,8 +36,7 @@ def small() -> Path:
 
 @pytest.fixture(scope="module")
 def said(small: Path, qemu: Qemu) -> GuestRun:
-    """What a guest with the small image said. It counts instructions: by the host's clock, with CPUs that
-    take turns (QEMU 7.2), one of sixty said nothing more."""
+    """What a guest with the small image said; it counts instructions, so that each run is the same."""
     arguments = [
         *(*qemu.command(), *COUNTED, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
         *("-cpu", "max", "-smp", "2", "-m", "256", "-nic", "user,model=virtio-net-pci,restrict=on"),
