@@ -1,0 +1,73 @@
+"""The playbook over four hosts: batches, a second run, a failure after the canary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .trees import CONFIG, OTHER, Fleet, Host, bare_fleet, like
+
+
+def keeps(fleet: Fleet) -> list[str]:
+    """The hosts on which something of a roll-out that has not ended is left."""
+    return [name for name in fleet.names if (fleet.directory / name / "var/lib/dasec-before").exists()]
+
+
+def test_a_second_run_changes_nothing_and_restarts_nobody(host: Host, old: Path, tmp_path: Path) -> None:
+    fleet = like(host, tmp_path, 4)
+    before = fleet.content()
+    outcome = fleet.roll_out(dasec_package=old, dasec_config=CONFIG)
+    assert outcome.status == 0, outcome.said
+    assert outcome.changed == dict.fromkeys(fleet.names, 0)
+    assert fleet.content() == before
+    assert [fleet.host(name).starts() for name in fleet.names] == [1, 1, 1, 1]
+    watched = [name for name, task in outcome.tasks if task == "Compare the kernel with the journal"]
+    assert watched == ["h1", "h2", "h3", "h4"]
+
+
+def test_where_a_host_of_the_second_batch_fails_that_batch_is_put_back_and_the_third_is_not_touched(
+    host: Host, new: Path, tmp_path: Path
+) -> None:
+    fleet = like(host, tmp_path, 4)
+    before = fleet.content()
+    outcome = fleet.roll_out({"h3": "Judge what it said"}, dasec_package=new, dasec_config=OTHER)
+    after = fleet.content()
+    assert outcome.status != 0
+    assert "put back, because of h3" in outcome.said
+    assert fleet.host("h1").runs() == f"2.0\n{OTHER}", "the canary had passed its watch"
+    assert [fleet.host(name).runs() for name in ("h2", "h3")] == [f"1.0\n{CONFIG}"] * 2
+    assert not [task for name, task in outcome.tasks if name == "h4"]
+    assert {name: after[name] for name in ("h2", "h3", "h4")} == {
+        name: before[name] for name in ("h2", "h3", "h4")
+    }
+    assert keeps(fleet) == []
+
+
+@pytest.mark.slow
+def test_a_bare_fleet_gets_it_batch_by_batch_and_every_daemon_is_started_once(
+    old: Path, tmp_path: Path
+) -> None:
+    fleet = bare_fleet(tmp_path)
+    outcome = fleet.roll_out(dasec_package=old, dasec_config=CONFIG)
+    assert outcome.status == 0, outcome.said
+    order = [
+        (name, task) for name, task in outcome.tasks if task in ("Bring the package", "Forget what was there")
+    ]
+    assert [name for name, _ in order] == ["h1", "h1", "h2", "h3", "h2", "h3", "h4", "h4"]
+    for name in fleet.names:
+        host = fleet.host(name)
+        assert (host.package(), host.runs(), host.starts()) == ("installed 1.0", f"1.0\n{CONFIG}", 1)
+    assert keeps(fleet) == []
+
+
+@pytest.mark.slow
+def test_where_a_host_cannot_be_reached_the_others_of_its_batch_are_put_back(
+    tmp_path: Path, old: Path
+) -> None:
+    fleet = bare_fleet(tmp_path).losing("h2")
+    before = fleet.content()
+    outcome = fleet.roll_out(dasec_package=old, dasec_config=CONFIG, dasec_batches=["100%"])
+    assert outcome.status != 0
+    assert "put back, because of h2" in outcome.said
+    assert fleet.content() == before
