@@ -190,9 +190,10 @@ class BpfObject:
             raise KeyError(f"{self._name} has no map {name}")
         return int(_library().bpf_map__fd(_Pointer(found)))
 
-    def view(self, name: str, size: int) -> mmap.mmap:
+    def view(self, name: str, size: int, *, writable: bool = False) -> mmap.mmap:
         """The values of an array map that was made for it, as memory."""
-        view = mmap.mmap(self.map_descriptor(name), size, mmap.MAP_SHARED, mmap.PROT_READ)
+        rights = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+        view = mmap.mmap(self.map_descriptor(name), size, mmap.MAP_SHARED, rights)
         self._maps.append(view)
         return view
 

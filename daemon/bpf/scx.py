@@ -7,6 +7,7 @@ does something wrong or lets a thread wait for five seconds.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,7 @@ REST = 1
 """As in scx_dasec.bpf.c: the slot of all user threads that are in no VM."""
 
 MS = 1_000_000
+_UNTIL = struct.Struct("=Q")
 RESTART = 1 << 48
 """SCX_ECODE_ACT_RESTART (kernel/sched/ext.c): nothing is wrong, a CPU came or went."""
 
@@ -117,6 +119,7 @@ class Scheduler:
         try:
             self._ending = self._object.view("endings", ctypes.sizeof(_Ending))
             self._vms = self._object.view("vms", MAX_VMS * ctypes.sizeof(_Vm))
+            self._attended = self._object.view("attended", _UNTIL.size, writable=True)
             self._object.attach_operations(OPERATIONS)
         except BaseException:
             self._object.close()
@@ -134,6 +137,10 @@ class Scheduler:
         """Whether it was put out only because a CPU came or went."""
         ending = self._how()
         return bool(ending.kind and ending.code & RESTART)
+
+    def attend(self, until_ns: int) -> None:
+        """Until then (CLOCK_MONOTONIC) it goes by what is said of threads (linux/extwords.py)."""
+        _UNTIL.pack_into(self._attended, 0, until_ns)
 
     def vms(self) -> list[VmTime]:
         """All VMs, and the rest of the system."""

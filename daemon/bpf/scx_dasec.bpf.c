@@ -13,6 +13,10 @@
  * Class 1 is ordered by V; a critical thread out of share has V - debt there, so it still precedes its own VM's
  * background. A thread's class 0 time fills a bucket that leaks, so that nobody is critical all of the time.
  *
+ * Words: what a daemon says of a thread, for as long as it attends. A latency below the slice makes the thread
+ * critical, a longer one not, whatever its bursts say; a weight makes its slices shorter or longer. Debt, bucket
+ * and order between VMs stay as they are.
+ *
  * Queues: class 0 and class 1 of all CPUs, and the same of each CPU for threads that may run only there.
  */
 #include "scx_kernel.h"
@@ -32,6 +36,10 @@ char LICENSE[] SEC("license") = "GPL";
 #define PREV_BONUS_NS 1000000  /* among CPUs to preempt the one where the thread ran last is that much better */
 #define EPOCH (1ULL << 40)     /* virtual times start here: V - debt must not wrap */
 #define CHAIN_ALWAYS 1024
+
+#define NEUTRAL_WEIGHT 1024
+#define LEAST_WEIGHT 256  /* a slice is a quarter at least, and four times as long at most */
+#define MOST_WEIGHT 4096
 
 enum running { CLASS_0, CLASS_1, NOBODY };
 
@@ -92,6 +100,29 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+/* As in daemon/linux/extwords.py, which finds the map by its name. 0: nothing is said. */
+struct word {
+	__u32 weight;
+	__u32 unused;
+	__u64 latency_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct word);
+} dasec_words SEC(".maps");
+
+/* Until when (CLOCK_MONOTONIC) words count. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} attended SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -211,9 +242,21 @@ static bool is_pinned(struct task_struct *p)
 	return disabled == 1 && bpf_get_current_task_btf() != p;
 }
 
-/* In its first burst as long as that is short, so that a new thread is not behind all others. */
-static bool is_critical(const struct thread *t)
+static const struct word *word_of(struct task_struct *p)
 {
+	__u32 zero = 0;
+	__u64 *until = bpf_map_lookup_elem(&attended, &zero);
+
+	if (!until || before(*until, bpf_ktime_get_ns()))
+		return NULL;
+	return bpf_task_storage_get(&dasec_words, p, 0, 0);
+}
+
+/* In its first burst as long as that is short, so that a new thread is not behind all others. */
+static bool is_critical(const struct thread *t, const struct word *said)
+{
+	if (said && said->latency_ns && said->latency_ns != options.slice_ns)
+		return said->latency_ns < options.slice_ns;
 	if (!t->judged)
 		return t->burst_ns < options.short_ns;
 	return t->mean_burst_ns < options.short_ns && t->chain * 100 >= options.chain_percent * CHAIN_ALWAYS;
@@ -291,9 +334,17 @@ static void charge(struct task_struct *p, struct thread *t)
 		v->time = now - options.credit_ns;
 }
 
-static __u64 slice_of(const struct thread *t)
+static __u64 slice_of(const struct thread *t, const struct word *said)
 {
-	return t->class == CLASS_0 ? options.critical_slice_ns : options.slice_ns;
+	__u64 weight = said && said->weight ? said->weight : NEUTRAL_WEIGHT;
+
+	if (t->class == CLASS_0)
+		return options.critical_slice_ns;
+	if (weight < LEAST_WEIGHT)
+		weight = LEAST_WEIGHT;
+	else if (weight > MOST_WEIGHT)
+		weight = MOST_WEIGHT;
+	return options.slice_ns * weight / NEUTRAL_WEIGHT;
 }
 
 /* The key of class 1 of what runs there now. */
@@ -316,16 +367,18 @@ __s32 BPF_PROG(dasec_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64 wa
 {
 	bool idle = false;
 	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, 0, &idle);
+	const struct word *said;
 	struct thread *t;
 
 	if (!idle)
 		return cpu;
 	t = thread_of(p);
 	if (t) {
-		t->critical = is_critical(t);
+		said = word_of(p);
+		t->critical = is_critical(t, said);
 		t->class = t->vm && !t->critical ? CLASS_1 : CLASS_0;
 		t->waits_since = 0;
-		insert(p, SCX_DSQ_LOCAL, slice_of(t), 0);
+		insert(p, SCX_DSQ_LOCAL, slice_of(t, said), 0);
 	}
 	return cpu;
 }
@@ -372,6 +425,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	__u64 now = bpf_ktime_get_ns(), key;
 	struct thread *t = thread_of(p);
 	struct vm *v = t ? vm_at(t->vm) : NULL;
+	const struct word *said = word_of(p);
 	__s32 own = -1, idle;
 
 	if (!t) {
@@ -384,7 +438,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	}
 	if (is_pinned(p))
 		own = scx_bpf_task_cpu(p);
-	t->critical = is_critical(t);
+	t->critical = is_critical(t, said);
 	t->class = class_of(t, v, now, own < 0 ? 0 : OWN_1 + own);
 	t->waits_since = now;
 	t->vm_time = v->time;
@@ -392,12 +446,12 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	if (own >= 0) {
 		struct cpu *c = cpu_at(own);
 
-		insert_by(p, (t->class == CLASS_0 ? OWN_0 : OWN_1) + own, slice_of(t), key, enq_flags);
+		insert_by(p, (t->class == CLASS_0 ? OWN_0 : OWN_1) + own, slice_of(t, said), key, enq_flags);
 		if (c && may_preempt(t, key, c))
 			kick(own);
 		return;
 	}
-	insert_by(p, t->class == CLASS_0 ? SHARED_0 : SHARED_1, slice_of(t), key, enq_flags);
+	insert_by(p, t->class == CLASS_0 ? SHARED_0 : SHARED_1, slice_of(t, said), key, enq_flags);
 	idle = scx_bpf_pick_idle_cpu(scx_of(p)->cpus_ptr, 0);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -440,6 +494,7 @@ static __noinline bool keeps(struct task_struct *prev, __s32 cpu, __u64 now, boo
 {
 	struct thread *t = thread_of(prev);
 	struct vm *v = t ? vm_at(t->vm) : NULL;
+	const struct word *said = word_of(prev);
 	struct cpu *c = cpu_at(cpu);
 
 	if (!t)
@@ -447,11 +502,11 @@ static __noinline bool keeps(struct task_struct *prev, __s32 cpu, __u64 now, boo
 	if (!v)
 		return false;
 	charge(prev, t);
-	t->critical = is_critical(t);
+	t->critical = is_critical(t, said);
 	t->class = class_of(t, v, now, is_pinned(prev) ? OWN_1 + cpu : 0);
 	if (waiting && t->class == CLASS_1 && before(first, class_1_key(t->critical, v)))
 		return false;
-	((struct task_struct___scx *)prev)->scx.slice = slice_of(t);
+	((struct task_struct___scx *)prev)->scx.slice = slice_of(t, said);
 	if (c) {
 		c->class = t->class;
 		c->critical = t->critical;

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, create_model
 from pydantic_core import to_json
 
 from ..guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
-from ..hosts.host import MOST_THREADS, ROOM
+from ..hosts.host import DEEPEST_VM_LEVEL, MOST_THREADS, ROOM, VM_LEVEL
 from ..hosts.open import AUTO, BACKENDS
 from ..linux import cpulist
 from ..policies import POLICIES, TABLES, Parameters, unlike_default
@@ -82,6 +82,9 @@ class HostSection(Section):
     )
     cpus: Annotated[str, AfterValidator(_cpus)] | None = Field(
         default=None, description='a list of CPUs such as "0-3,8"'
+    )
+    vm_level: int = Field(
+        default=VM_LEVEL, ge=1, le=DEEPEST_VM_LEVEL, description=f"a depth from 1 to {DEEPEST_VM_LEVEL}"
     )
     own_cgroups: bool = Field(default=False, description="true or false")
     bpf: bool = Field(default=True, description="true or false")

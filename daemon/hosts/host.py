@@ -19,6 +19,13 @@ MOST_THREADS = 4096
 are as many slots for wake-ups."""
 
 
+VM_LEVEL = 2
+"""Where libvirt, systemd and Docker put theirs: machine.slice/machine-qemu….scope (docs/sched-ext.md)."""
+
+DEEPEST_VM_LEVEL = 8
+"""Against slips of the pen: no manager of VMs or containers nests so deep."""
+
+
 class OnForeignWrite(StrEnum):
     """What to do when somebody else writes a knob that we hold."""
 
@@ -30,7 +37,8 @@ class OnForeignWrite(StrEnum):
 @dataclass(frozen=True, slots=True)
 class HostSettings:
     """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants.
-    `caps`: whether limits are looked at."""
+    `caps`: whether limits are looked at. `vm_level`: how deep the groups lie that are VMs to our
+    scheduler."""
 
     cpus: frozenset[Core] | None = None
     own_groups: bool = False
@@ -40,6 +48,7 @@ class HostSettings:
     edges: Level = Level.NONE
     most: int = MOST_THREADS
     caps: bool = False
+    vm_level: int = VM_LEVEL
 
 
 BY_DEFAULT = HostSettings()

@@ -18,7 +18,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..model import VcpuId
-from . import affinity, bandwidth, cgroupfs, cpus, dasecfile, procfs, schedattr
+from . import affinity, bandwidth, cgroupfs, cpus, dasecfile, extwords, procfs, schedattr
 from .errors import HierarchyMissing, ThreadGone
 
 NativeValue = int | str | tuple[int, ...]
@@ -37,6 +37,9 @@ class NativeKnob(StrEnum):
     GRANULARITY and THREAD_WEIGHT exist with our kernel patch. Both hold a number or
     `dasecfile.DEFAULT`, a value of its own. A child is born with the default.
 
+    EXT_WEIGHT and EXT_LATENCY are like those two, and exist while our sched_ext scheduler is loaded
+    (extwords.py).
+
     QUOTA is that of the group that a thread is alone in, with its period: "16000 10000", "max 100000".
     """
 
@@ -51,6 +54,8 @@ class NativeKnob(StrEnum):
     GRANULARITY = "granularity"
     THREAD_WEIGHT = "thread_weight"
     QUOTA = "quota"
+    EXT_WEIGHT = "ext_weight"
+    EXT_LATENCY = "ext_latency"
 
 
 DASEC_KEYS = {
@@ -58,6 +63,9 @@ DASEC_KEYS = {
     NativeKnob.THREAD_WEIGHT: dasecfile.WEIGHT,
 }
 """What the kernel patch calls them."""
+
+EXT_NUMBERS = {NativeKnob.EXT_WEIGHT: extwords.WEIGHT, NativeKnob.EXT_LATENCY: extwords.LATENCY}
+"""Which number of a thread's word they are."""
 
 
 UNSET: Mapping[NativeKnob, NativeValue] = {NativeKnob.SLICE: 0, NativeKnob.AFFINITY: ()}
@@ -146,6 +154,8 @@ def read_known(ref: KnobRef, proc: str = procfs.PROC) -> NativeValue:
                 return bandwidth.read_quota(ref.path)
             case NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT:
                 return dasecfile.read_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], proc)
+            case NativeKnob.EXT_WEIGHT | NativeKnob.EXT_LATENCY:
+                return extwords.read(ref.vcpu.tid, EXT_NUMBERS[ref.kind])
     except OSError as error:
         raise _gone_or(error, ref) from error
 
@@ -177,6 +187,8 @@ def write_known(
                 bandwidth.write_quota(ref.path, value)
             case ((NativeKnob.GRANULARITY | NativeKnob.THREAD_WEIGHT), int() | dasecfile.DEFAULT):
                 dasecfile.write_knob(*ref.vcpu[:2], DASEC_KEYS[ref.kind], value, proc)
+            case ((NativeKnob.EXT_WEIGHT | NativeKnob.EXT_LATENCY), int() | extwords.DEFAULT):
+                extwords.write(ref.vcpu.tid, EXT_NUMBERS[ref.kind], value)
             case _:
                 raise OSError(errno.EINVAL, f"{value!r} is no value for {ref.kind}")
     except OSError as error:

@@ -29,8 +29,10 @@ from .takeover import overtaken
 _THREADS_FIRST = (
     NativeKnob.SLICE,
     NativeKnob.GRANULARITY,
+    NativeKnob.EXT_LATENCY,
     NativeKnob.AFFINITY,
     NativeKnob.THREAD_WEIGHT,
+    NativeKnob.EXT_WEIGHT,
     NativeKnob.WEIGHT_V1,
     NativeKnob.WEIGHT_V2,
     NativeKnob.QUOTA,

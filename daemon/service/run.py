@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import budget, log
 from ..bandwidth.parameters import BandwidthParameters
+from ..bpf.libbpf import BpfUnavailable
 from ..budget import Budget
 from ..config.config import Config
 from ..config.subject import Subject
@@ -197,7 +198,11 @@ def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage
         keeper = Keeper.start(order.directory)
     except OSError as error:
         raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
-    host = _host(order, claim.journal)
+    try:
+        host = _host(order, claim.journal)
+    except Refusal:
+        keeper.dismiss()
+        raise
     yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
     keeper.dismiss()
     host.close()
@@ -217,9 +222,12 @@ def _host(order: Order, journal: Journal | NoJournal) -> Host:
     if settings.weights == "off":
         found = replace(found, weight=False, weight_note='`weights` in [host] is "off"')
     if settings.backend not in (AUTO, found.backend):
-        lacks = BACKENDS[settings.backend].lacks
+        lacks = BACKENDS[settings.backend].lacks()
         raise Refusal(ExitStatus.HOST, f'host.backend: {lacks}, or set it to "{AUTO}"')
-    return BACKENDS[found.backend].open(journal, found, _host_settings(order))
+    try:
+        return BACKENDS[found.backend].open(journal, found, _host_settings(order))
+    except BpfUnavailable as error:
+        raise Refusal(ExitStatus.HOST, f"host.backend: {error}") from error
 
 
 def _host_settings(order: Order) -> HostSettings:
@@ -232,6 +240,7 @@ def _host_settings(order: Order) -> HostSettings:
         bpf=settings.bpf,
         edges=POLICIES[order.config.policy].edges,
         most=settings.max_threads_per_workload,
+        vm_level=settings.vm_level,
         caps=order.config.parameters().of(BandwidthParameters).caps,
     )
 

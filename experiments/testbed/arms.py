@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dasec.lab.demo.arms import SCX, WATCHED
+from dasec.lab.demo.arms import ON_SCX, SCX, WATCHED
 from dasec.policies import POLICIES
 
 from ..loads.variants import variant_of
@@ -17,7 +17,7 @@ ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
 
 def known(arm: str) -> str:
     """The arm. ValueError if it is none."""
-    named = {*POLICIES, *ALONE, WATCHED, SCX}
+    named = {*POLICIES, *ALONE, WATCHED, SCX, *(f"{ON_SCX}{policy}" for policy in POLICIES)}
     if arm not in named and variant_of(arm) is None:
         raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
     return arm

@@ -15,6 +15,7 @@ from dasec.hosts.host import Host, HostSettings, OnForeignWrite
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.open import probe
 from dasec.hosts.patched import PatchedCfs
+from dasec.hosts.sched_ext import SchedExt
 from dasec.hosts.threads import units
 from dasec.hosts.threads.host import ThreadsHost
 from dasec.linux import affinity, cgroupfs, dasecfile, knob, procfs, schedattr
@@ -37,6 +38,12 @@ def probed() -> Capabilities:
 def probed_with_patch() -> Capabilities:
     """What it can do with the patch, if it has it."""
     return probe("patched_cfs", duel=False)
+
+
+@cache
+def probed_with_scheduler() -> Capabilities:
+    """What it can do by way of our sched_ext scheduler, if it takes one."""
+    return probe("sched_ext", duel=False)
 
 
 CLOCK_NANOSLEEP = {"x86_64": 230, "aarch64": 115}[platform.machine()]
@@ -208,6 +215,29 @@ class PatchedStage(MainlineStage):
             for kind in (NativeKnob.THREAD_WEIGHT, NativeKnob.GRANULARITY)
         )
         return Knobs(weight, granularity, mask)
+
+
+class ExtStage(MainlineStage):
+    """The host whose scheduler is ours: knobs are words to it."""
+
+    def make(self, settings: HostSettings) -> ThreadsHost:
+        return SchedExt(self.journal, probed_with_scheduler(), settings)
+
+    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
+        if isinstance(value, frozenset):
+            super().meddle(vcpu, which, value)
+        else:
+            kind = NativeKnob.EXT_WEIGHT if which is Knob.WEIGHT else NativeKnob.EXT_LATENCY
+            knob.write(KnobRef(vcpu, kind), value)
+
+    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
+        """0 stands for a knob that nobody has set."""
+        mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
+        weight, latency = (
+            _or_zero(knob.read(KnobRef(vcpu, kind)))
+            for kind in (NativeKnob.EXT_WEIGHT, NativeKnob.EXT_LATENCY)
+        )
+        return Knobs(weight, latency, mask)
 
 
 def _or_zero(value: knob.NativeValue) -> int:

@@ -9,13 +9,23 @@ import pytest
 
 from dasec.model import THREAD_KNOBS, Change, Core, Knob, KnobValue, Outcome, Restored, ThreadState, VcpuId
 
-from .stage import FakeStage, MainlineStage, PatchedStage, Stage, probed_with_patch, roster
+from .stage import (
+    ExtStage,
+    FakeStage,
+    MainlineStage,
+    PatchedStage,
+    Stage,
+    probed_with_patch,
+    probed_with_scheduler,
+    roster,
+)
 
 HOSTS = [
     "fake",
     pytest.param("mainline", marks=pytest.mark.host),
     pytest.param("mainline without BPF", marks=pytest.mark.host),
     pytest.param("patched_cfs", marks=pytest.mark.host),
+    pytest.param("sched_ext", marks=pytest.mark.host),
 ]
 
 NEW: dict[Knob, KnobValue] = {
@@ -33,6 +43,10 @@ THEIRS: dict[Knob, KnobValue] = {
 def build(kind: str, directory: Path, *, dry_run: bool = False) -> Stage:
     if kind == "fake":
         return FakeStage(dry_run=dry_run)
+    if kind == "sched_ext":
+        if probed_with_scheduler().backend != "sched_ext":
+            pytest.skip("no sched_ext scheduler can be loaded here; tests/vm runs this where one can")
+        return ExtStage(directory, dry_run=dry_run)
     if kind != "patched_cfs":
         return MainlineStage(directory, dry_run=dry_run, bpf=kind == "mainline")
     if probed_with_patch().backend != "patched_cfs":

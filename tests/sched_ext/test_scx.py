@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -15,20 +14,12 @@ from pathlib import Path
 import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
-from dasec.bpf.scx import CGROUPS, SYSFS, Scheduler, options, refuse_what_it_cannot_keep
+from dasec.bpf.scx import SYSFS, Scheduler, options, refuse_what_it_cannot_keep
 
-pytestmark = [
-    pytest.mark.host,
-    pytest.mark.skipif(
-        os.environ.get("DASEC_GUEST") != "1" or not SYSFS.is_dir(),
-        reason="needs sched_ext, which no kernel of a distribution tried has; tests/vm boots one",
-    ),
-]
+from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, SOON_S, Vm, state, used_meanwhile, wait_for
 
-SLICE = CGROUPS / "scx.slice"
-SHARES_S = 3.0
-SOON_S = 10
-HOG = "while True: pass"
+pytestmark = NEEDS_SCHED_EXT
+
 PING_PONG = """
 import threading
 a, b = os.pipe(), os.pipe()
@@ -40,77 +31,11 @@ while True:
 """
 
 
-def state() -> str:
-    return (SYSFS / "state").read_text().strip()
-
-
-def wait_for(wanted: str) -> None:
-    """Until the kernel's state is that; fails after a while."""
-    ends = time.monotonic() + SOON_S
-    while state() != wanted:
-        assert time.monotonic() < ends, f"{state()} after {SOON_S} s, not {wanted}"
-        time.sleep(0.05)
-
-
-class Vm:
-    """A cgroup at depth 2 with Python programs in it."""
-
-    def __init__(self, name: str, weight: int = 100) -> None:
-        self.path = SLICE / f"{name}.scope"
-        self.path.mkdir(parents=True)
-        (self.path / "cpu.weight").write_text(str(weight))
-        self.programs: list[subprocess.Popen[bytes]] = []
-
-    def run(self, program: str, cpus: set[int] | None = None) -> None:
-        """A Python program, from when it says that it has begun: starting takes a second here."""
-
-        def enter() -> None:
-            (self.path / "cgroup.procs").write_text(str(os.getpid()))
-
-        begin = f"import os\nos.sched_setaffinity(0, {cpus or {0, 1}})\nprint(flush=True)\n"
-        command = [sys.executable, "-c", begin + program]
-        self.programs.append(subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=enter))
-        assert self.programs[-1].stdout is not None
-        assert self.programs[-1].stdout.readline() == b"\n"
-
-    def used_s(self) -> float:
-        said = (self.path / "cpu.stat").read_text().split()
-        return int(said[said.index("usage_usec") + 1]) / 1e6
-
-    def end(self) -> None:
-        for program in self.programs:
-            program.kill()
-            program.communicate()
-        ends = time.monotonic() + SOON_S
-        while self.path.exists() and time.monotonic() < ends:
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
-
-
-@pytest.fixture
-def vms() -> Iterator[dict[str, Vm]]:
-    (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
-    SLICE.mkdir()
-    (SLICE / "cgroup.subtree_control").write_text("+cpu")
-    made: dict[str, Vm] = {}
-    yield made
-    for vm in made.values():
-        vm.end()
-    SLICE.rmdir()
-
-
 @pytest.fixture
 def scheduler(vms: dict[str, Vm]) -> Iterator[Scheduler]:
     with Scheduler(options(2)) as loaded:
         yield loaded
     wait_for("disabled")
-
-
-def used_meanwhile(vms: dict[str, Vm]) -> dict[str, float]:
-    """The CPU time of each VM in some seconds."""
-    before = {name: vm.used_s() for name, vm in vms.items()}
-    time.sleep(SHARES_S)
-    return {name: vm.used_s() - before[name] for name, vm in vms.items()}
 
 
 def test_it_schedules_while_it_is_held_and_no_longer(scheduler: Scheduler) -> None:

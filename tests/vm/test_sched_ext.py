@@ -9,7 +9,7 @@ from tests.ahead import Ahead
 from tests.vm.errands import SCHED_EXT, TestsRun
 
 CONSOLE_TAIL = 6000
-RUN = TestsRun(SCHED_EXT, CgroupLayout.V2, "tests/sched_ext")
+RUN = TestsRun(SCHED_EXT, CgroupLayout.V2, "tests/sched_ext tests/contract -k sched_ext")
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 
@@ -18,4 +18,5 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 def test_our_scheduler_shares_by_weights_prefers_the_critical_and_ends_cleanly(ahead: Ahead) -> None:
     run = ahead.result(RUN)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
+    assert " passed" in run.console
     assert " skipped" not in run.console

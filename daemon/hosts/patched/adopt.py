@@ -12,7 +12,7 @@ from ...linux.knob import DASEC_KEYS, NativeKnob
 from ...model import Knob, Knobs
 from ..threads.adopt import Adoption
 from ..threads.thread import ManagedThread
-from . import unset
+from ..threads.units import weight_of_nice
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PatchedAdoption:
             return thread
         thread.defaults = {
             NativeKnob.GRANULARITY: self.unset_granularity_ns,
-            NativeKnob.THREAD_WEIGHT: unset.weight(thread.nice),
+            NativeKnob.THREAD_WEIGHT: weight_of_nice(thread.nice),
         }
         try:
             thread.knobs = Knobs(

@@ -1,19 +1,15 @@
-"""What a thread's knobs come to while nobody has set them: the sysctl's granularity, nice's weight."""
+"""What a thread's granularity comes to while nobody has set it: the sysctl's."""
 
 from __future__ import annotations
 
 from ...linux import cpus, procfs
 from ...linux.errors import ThreadGone
-from ...model import NEUTRAL_WEIGHT
 
 BASE_GRANULARITY_NS = 1_000_000
 """kernel/sched/fair.c: sysctl_sched_wakeup_granularity of Linux 6.1, on one CPU."""
 
 MOST_CPUS_THAT_COUNT = 8
 """kernel/sched/fair.c: get_update_sysctl_factor() multiplies by 1 + log2 of the CPUs, at most so many."""
-
-NICE_STEP = 1.25
-"""One step of nice (kernel/sched/core.c: sched_prio_to_weight, which is this within 1 %)."""
 
 
 def granularity_ns(sysfs: str = cpus.SYSFS) -> int:
@@ -23,8 +19,3 @@ def granularity_ns(sysfs: str = cpus.SYSFS) -> int:
     except (ThreadGone, OSError, ValueError):
         counted = min(len(cpus.online(sysfs)), MOST_CPUS_THAT_COUNT)
         return BASE_GRANULARITY_NS * max(1, counted).bit_length()
-
-
-def weight(nice: int) -> int:
-    """The weight of a thread that has none of its own."""
-    return round(NEUTRAL_WEIGHT / NICE_STEP**nice)

@@ -57,7 +57,8 @@ class ManagedThread:
     likely our own (batch.py).
     `terms`: what whoever made it asks of us.
     `takes_caps`: nobody else has written the quota of its group, and it is alone there.
-    `defaults` is there with our kernel patch: what its knobs come to while nobody has set them.
+    `defaults`: the knobs of its own that our kernel patch or our sched_ext scheduler gives it, and what they
+    come to while nobody has set them.
     """
 
     vcpu: Vcpu
@@ -91,12 +92,13 @@ class ManagedThread:
             return NativeKnob.AFFINITY
         if knob is Knob.CAP:
             return NativeKnob.QUOTA
+        own = next((kind for kind in self.defaults if units.MODEL_KNOB[kind] is knob), NativeKnob.SLICE)
         if knob is Knob.RESCHEDULING_LATENCY:
-            return NativeKnob.GRANULARITY if self.defaults else NativeKnob.SLICE
+            return own
         if self.weight is not None:
             return self.weight.kind
         assert self.defaults, "a thread without a place for weights has no weight to change"
-        return NativeKnob.THREAD_WEIGHT
+        return own
 
     def model_of(self, kind: NativeKnob, value: NativeValue) -> KnobValue:
         """What a kernel's value is in the model."""
@@ -166,14 +168,14 @@ class ManagedThread:
     def show(self, kind: NativeKnob, value: KnobValue | None) -> None:
         """What the model shall see in this knob; None: it is not ours to write."""
         knobs = self.knobs
-        match kind, value:
-            case NativeKnob.QUOTA, None:
-                self.takes_caps = False
-            case ((NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2 | NativeKnob.THREAD_WEIGHT), int() | None):
+        if kind is NativeKnob.QUOTA and value is None:
+            self.takes_caps = False
+        match units.MODEL_KNOB.get(kind), value:
+            case Knob.WEIGHT, int() | None:
                 self._post(Knobs(value, knobs.rescheduling_latency_ns, knobs.affinity))
-            case ((NativeKnob.SLICE | NativeKnob.GRANULARITY), int() | None):
+            case Knob.RESCHEDULING_LATENCY, int() | None:
                 self._post(Knobs(knobs.weight, value, knobs.affinity))
-            case NativeKnob.AFFINITY, frozenset() | None:
+            case Knob.AFFINITY, frozenset() | None:
                 self._post(Knobs(knobs.weight, knobs.rescheduling_latency_ns, value))
 
     def allow(self, cores: frozenset[Core]) -> None:

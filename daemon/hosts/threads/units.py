@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...bandwidth.rates import cap_of
-from ...linux import dasecfile
+from ...linux import dasecfile, extwords
 from ...linux.knob import NativeKnob, NativeValue
 from ...model import NEUTRAL_WEIGHT, Core, Knob, KnobValue
 
@@ -15,6 +15,9 @@ V2_RANGE = (1, 10_000)
 SLICE_RANGE_NS = (100_000, 100_000_000)
 """What the kernel cuts weights and slices to; a value beyond would not be read back as it was written."""
 
+NICE_STEP = 1.25
+"""One step of nice (kernel/sched/core.c: sched_prio_to_weight, which is this within 1 %)."""
+
 MODEL_KNOB = {
     NativeKnob.WEIGHT_V1: Knob.WEIGHT,
     NativeKnob.WEIGHT_V2: Knob.WEIGHT,
@@ -22,6 +25,8 @@ MODEL_KNOB = {
     NativeKnob.AFFINITY: Knob.AFFINITY,
     NativeKnob.GRANULARITY: Knob.RESCHEDULING_LATENCY,
     NativeKnob.THREAD_WEIGHT: Knob.WEIGHT,
+    NativeKnob.EXT_WEIGHT: Knob.WEIGHT,
+    NativeKnob.EXT_LATENCY: Knob.RESCHEDULING_LATENCY,
 }
 
 _RANGES = {
@@ -29,6 +34,8 @@ _RANGES = {
     NativeKnob.SLICE: SLICE_RANGE_NS,
     NativeKnob.GRANULARITY: dasecfile.GRANULARITY_RANGE_NS,
     NativeKnob.THREAD_WEIGHT: dasecfile.WEIGHT_RANGE,
+    NativeKnob.EXT_WEIGHT: extwords.WEIGHT_RANGE,
+    NativeKnob.EXT_LATENCY: extwords.LATENCY_RANGE_NS,
 }
 
 
@@ -51,6 +58,11 @@ def model(kind: NativeKnob, value: NativeValue) -> KnobValue:
     if kind is NativeKnob.WEIGHT_V2:
         return (value * NEUTRAL_WEIGHT + V2_NEUTRAL // 2) // V2_NEUTRAL
     return value
+
+
+def weight_of_nice(nice: int) -> int:
+    """The weight of a thread that has none of its own."""
+    return round(NEUTRAL_WEIGHT / NICE_STEP**nice)
 
 
 def _clamp(value: int, bounds: tuple[int, int]) -> int:

@@ -17,6 +17,9 @@ WATCHED = "watched"
 SCX = "scx"
 """Our sched_ext scheduler, and no daemon: for kernels that have it."""
 
+ON_SCX = f"{SCX}:"
+"""Before a policy: the daemon on our sched_ext scheduler, with that policy."""
+
 GUARDED = "+guard"
 """At the end of an arm's name: the policy under the guard. Without it, the policy itself is measured."""
 
@@ -26,6 +29,12 @@ def settings_of(arm: str) -> str:
     guarded = "true" if arm.endswith(GUARDED) else "false"
     policy = NONE if arm == WATCHED else arm.removesuffix(GUARDED)
     return f'policy = "{policy}"\n\n[guard]\nenabled = {guarded}\n'
+
+
+def on_our_scheduler(arm: str, vm_level: int) -> str:
+    """What the daemon is told under such an arm."""
+    host = f'[host]\nbackend = "sched_ext"\nvm_level = {vm_level}\n'
+    return f"{settings_of(arm.removeprefix(ON_SCX))}\n{host}"
 
 
 def arms_for(policies: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, options
 from ..load_tool import figure
-from .arms import CONTROL, NONE, SCX, schedule
+from .arms import CONTROL, NONE, ON_SCX, SCX, on_our_scheduler, schedule
 from .blame import BlameWatch
 from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
@@ -189,20 +189,28 @@ def _controlled(
     if arm in (NONE, CONTROL):
         return contextlib.nullcontext()
     if arm == SCX:
-        return _scheduled(place, tenants)
-    told = configuration(arm, [_managed(place, one) for one in tenants], bench.plan.settings.get(arm))
+        return _scheduled(_vm_level(place, tenants))
+    settings = bench.plan.settings.get(arm)
+    if arm.startswith(ON_SCX):
+        settings = on_our_scheduler(arm, _vm_level(place, tenants))
+    told = configuration(arm, [_managed(place, one) for one in tenants], settings)
     record = bench.records and bench.records / record_name(arm, repetition)
     if record:
         record.unlink(missing_ok=True)  # of an attempt that came too late
     return running(place.tree, place.directory, arm, told, record)
 
 
-@contextlib.contextmanager
-def _scheduled(place: Place, tenants: Sequence[Running]) -> Iterator[None]:
-    """Our sched_ext scheduler, for which each tenant's group is a VM. Raises Refusal if it did not last."""
+def _vm_level(place: Place, tenants: Sequence[Running]) -> int:
+    """The depth of the tenants' groups, which our scheduler takes for VMs."""
     group = PurePosixPath(place.tree.name) / managed_group(tenants[0].tenant)
+    return len(group.parts) - 1
+
+
+@contextlib.contextmanager
+def _scheduled(vm_level: int) -> Iterator[None]:
+    """Our sched_ext scheduler, and no daemon. Raises Refusal if it did not last."""
     try:
-        with Scheduler(options(len(group.parts) - 1)) as scheduler:
+        with Scheduler(options(vm_level)) as scheduler:
             yield
             why = scheduler.ended()
     except BpfUnavailable as error:

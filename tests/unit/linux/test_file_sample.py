@@ -12,6 +12,7 @@ from dasec.hosts.patched.files import ProcessFiles
 from dasec.hosts.patched.sample import FileSampler
 from dasec.hosts.threads.looks import LookedAt
 from dasec.hosts.threads.thread import HeldKnob, ManagedThread
+from dasec.hosts.threads.units import weight_of_nice
 from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.linux.procfs import KeptThread
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
@@ -185,7 +186,7 @@ def test_the_granularity_of_all_is_the_sysctls(tree: Tree, cpus: str, granularit
     ("nice", "weight"), [(0, 1024), (1, 820), (5, 335), (-5, 3121), (19, 15), (-20, 88761)]
 )
 def test_the_weight_of_nice_is_the_kernels_table_within_a_percent(nice: int, weight: int) -> None:
-    assert unset.weight(nice) == pytest.approx(weight, rel=0.01)
+    assert weight_of_nice(nice) == pytest.approx(weight, rel=0.01)
 
 
 def test_whoever_gets_the_number_of_a_process_that_ended_is_read_from_its_own_file(tree: Tree) -> None:

@@ -120,9 +120,9 @@ class SmallKernel:
                 self.threads[ref.vcpu].group = value
             case NativeKnob.CONTROLLERS, str():
                 self.controllers[ref.path] = value
-            case NativeKnob.GRANULARITY, _:
+            case ((NativeKnob.GRANULARITY | NativeKnob.EXT_LATENCY), _):
                 self.threads[ref.vcpu].granularity = value
-            case NativeKnob.THREAD_WEIGHT, _:
+            case ((NativeKnob.THREAD_WEIGHT | NativeKnob.EXT_WEIGHT), _):
                 self.threads[ref.vcpu].weight = value
             case _:
                 raise OSError(22, "no such value")
@@ -154,9 +154,9 @@ class SmallKernel:
                 return self.threads[ref.vcpu].group
             case NativeKnob.CONTROLLERS:
                 return self.controllers[ref.path]
-            case NativeKnob.GRANULARITY:
+            case NativeKnob.GRANULARITY | NativeKnob.EXT_LATENCY:
                 return self.threads[ref.vcpu].granularity
-            case NativeKnob.THREAD_WEIGHT:
+            case NativeKnob.THREAD_WEIGHT | NativeKnob.EXT_WEIGHT:
                 return self.threads[ref.vcpu].weight
         if ref.path not in self.weights:
             raise ThreadGone(ref.path)

@@ -220,9 +220,12 @@ def test_groups_go_innermost_first_and_those_born_in_them_to_the_first_group_not
     assert not [path for path in kernel.weights if "dasec" in path]
 
 
-@pytest.mark.parametrize("kind", [NativeKnob.GRANULARITY, NativeKnob.THREAD_WEIGHT])
+@pytest.mark.parametrize(
+    "kind",
+    [NativeKnob.GRANULARITY, NativeKnob.THREAD_WEIGHT, NativeKnob.EXT_LATENCY, NativeKnob.EXT_WEIGHT],
+)
 @pytest.mark.parametrize("prior", ["default", 2048])
-def test_a_knob_of_the_patch_goes_back_to_its_number_or_to_its_default(
+def test_a_knob_of_the_patch_or_of_our_scheduler_goes_back_to_its_number_or_to_its_default(
     kernel: SmallKernel, kind: NativeKnob, prior: NativeValue, tmp_path: Path
 ) -> None:
     ref = KnobRef(thread(1), kind)

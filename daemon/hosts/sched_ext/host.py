@@ -1,0 +1,47 @@
+"""The host whose scheduler is ours: what a policy wants of a thread is a word to a BPF program.
+
+The scheduler is loaded when the host is made and goes with it: unloaded by `close`, or by the kernel when
+this process ends in any way. Counters, masks and the journal are those of the mainline host; who woke whom is
+counted by the same monitor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...bpf.edges import WakeEdges
+from ...model import Capabilities, Snapshot
+from ...roster import RosterEntry
+from ..host import BY_DEFAULT, HostSettings
+from ..threads.ahead import WriteAhead
+from ..threads.host import ThreadsHost
+from .kernel import ExtKernel
+
+
+class SchedExt(ThreadsHost):
+    """A Host on our sched_ext scheduler. Raises BpfUnavailable when made where that cannot be loaded."""
+
+    def __init__(
+        self,
+        journal: WriteAhead,
+        capabilities: Capabilities,
+        settings: HostSettings = BY_DEFAULT,
+        *,
+        edges: WakeEdges | None = None,
+    ) -> None:
+        # A thread has a weight of its own here, so it needs no group of its own.
+        settings = replace(settings, own_groups=False)
+        self._kernel = ExtKernel(settings.vm_level, bpf=settings.bpf, dry_run=settings.dry_run)
+        super().__init__(journal, capabilities, self._kernel, settings, edges=edges)
+
+    def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
+        """The state of every vCPU of the roster now. If the scheduler was put out, nothing is held any more,
+        and no thread has a weight or a latency to set."""
+        if not self._kernel.attend(time.monotonic_ns(), self._crew.threads()):
+            self.restore()
+            for thread in self._crew.threads():
+                for kind in thread.defaults:
+                    thread.show(kind, None)
+        return super().observe(roster)

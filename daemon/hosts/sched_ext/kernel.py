@@ -1,0 +1,124 @@
+"""A kernel that runs our scheduler: loaded again after CPU hot-plug, attended, written to in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+
+from ...bpf.libbpf import BpfUnavailable
+from ...bpf.scx import Scheduler, limits, options
+from ...linux import knob
+from ...linux.errors import ThreadGone
+from ...linux.extwords import Words
+from ...linux.knob import EXT_NUMBERS, Write
+from ...linux.printable import printable
+from ...model import Counters, VcpuId
+from ..mainline.stock import StockKernel
+from ..threads.adopt import Adoption
+from ..threads.interface import Adopts
+from ..threads.looks import Looks
+from ..threads.notices import Notices
+from ..threads.thread import ManagedThread
+from .adopt import ExtAdoption
+
+FRESH_LOOKS = 10
+"""For so many times the time between two looks the scheduler goes by our words. After that it judges alone,
+so that a daemon that hangs does no lasting harm (docs/decisions/0051-sched-ext-host.md)."""
+
+LEAST_FRESH_NS = 1_000_000_000
+"""At least so long: looks are some 80 ms apart, and the first ones may take longer."""
+
+LIMITS_EVERY = 60
+"""Looks between two walks over all groups for CPU limits: 5 s at 80 ms, as `dasec scx` does it."""
+
+
+class ExtKernel:
+    """See KernelInterface. Raises BpfUnavailable when made where the scheduler cannot be loaded."""
+
+    def __init__(self, vm_level: int, *, bpf: bool, dry_run: bool) -> None:
+        self._options = options(vm_level)
+        self._stock = StockKernel(bpf=bpf)
+        self._notices = Notices()
+        self._scheduler = None if dry_run else Scheduler(self._options)
+        self._ended = False
+        self._attended_ns = 0
+        self._looks = 0
+
+    def adoption(self, stock: Adoption) -> Adopts:
+        """Threads get the scheduler's knobs on top."""
+        return ExtAdoption(stock, self._options.slice_ns, lambda: self._ended)
+
+    def sampler(self, threads: Sequence[ManagedThread], counters: dict[VcpuId, Counters]) -> Looks:
+        """That of a stock kernel, whose counters do not depend on who schedules."""
+        return self._stock.sampler(threads, counters)
+
+    def write_together(self, writes: Sequence[Write]) -> Collection[Write]:
+        """All words, with the map looked up once. What fails is tried again alone, which says why."""
+        done = []
+        with suppress(OSError), Words() as words:
+            for write in writes:
+                if write.ref.kind in EXT_NUMBERS and not isinstance(write.new, tuple):
+                    with suppress(OSError):
+                        words.write(write.ref.vcpu.tid, EXT_NUMBERS[write.ref.kind], write.new)
+                        done.append(write)
+        return done
+
+    def attend(self, clock_ns: int, threads: Iterable[ManagedThread]) -> bool:
+        """Once a look: our words count for some more of these. False, once, when the kernel has put the
+        scheduler out."""
+        if self._scheduler is None:
+            return True
+        if self._scheduler.ended() is not None and not self._again(threads):
+            return False
+        gap_ns = clock_ns - self._attended_ns if self._attended_ns else 0
+        self._scheduler.attend(clock_ns + max(LEAST_FRESH_NS, FRESH_LOOKS * gap_ns))
+        self._attended_ns = clock_ns
+        self._tell_limits()
+        return True
+
+    def notices(self) -> tuple[str, ...]:
+        """What an operator should hear, each once."""
+        return (*self._stock.notices(), *self._notices.take())
+
+    def close(self) -> None:
+        """Give the kernel its own scheduler back, and let all descriptors go."""
+        if self._scheduler is not None:
+            self._scheduler.close()
+            self._scheduler = None
+        self._stock.close()
+
+    def _again(self, threads: Iterable[ManagedThread]) -> bool:
+        """Load it anew if it was put out only because a CPU came or went."""
+        assert self._scheduler is not None, "there is one that has ended"
+        why, again = self._scheduler.ended() or "no reason given", self._scheduler.should_restart()
+        self._scheduler.close()
+        self._scheduler = None
+        if again:
+            try:
+                self._scheduler = Scheduler(self._options)
+            except BpfUnavailable as unavailable:
+                why = str(unavailable)
+        if self._scheduler is None:
+            self._ended = True
+            self._notices.say(
+                "our scheduler",
+                f"our scheduler was put out, and the kernel's own schedules until dasec is started again:"
+                f" {printable(why)}",
+            )
+            return False
+        for thread in threads:
+            _say_again(thread)
+        return True
+
+    def _tell_limits(self) -> None:
+        self._looks += 1
+        for limit in limits() if self._looks % LIMITS_EVERY == 0 else ():
+            self._notices.say("CPU limits that are not kept", f"{limit}: our scheduler does not keep it")
+
+
+def _say_again(thread: ManagedThread) -> None:
+    """The words of a scheduler go with it."""
+    for kind in thread.defaults:
+        if held := thread.held.get(kind):
+            with suppress(ThreadGone, OSError):
+                knob.write_known(held.ref, held.now)

@@ -1,0 +1,199 @@
+"""The daemon's host whose scheduler is ours: what words do, and what is left when it ends in whatever way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dasec.bpf.scx import Scheduler, options
+from dasec.errors import ExitStatus
+from dasec.hosts.host import HostSettings
+from dasec.hosts.open import probe
+from dasec.hosts.sched_ext import SchedExt
+from dasec.lab.load_tool import find_tool
+from dasec.linux import extwords, procfs
+from dasec.model import Capabilities, Change, Core, Knob, KnobValue, Outcome, VcpuId
+from dasec.safety.fingerprint import differences, fingerprint
+from dasec.safety.journal.journal import Journal
+from guests.waiting import wait_for as wait_until
+from tests.contract.stage import roster
+
+from ..unit.service.command import configuration, dasec
+from .machine import HOG, NEEDS_SCHED_EXT, Vm, state, wait_for
+
+pytestmark = NEEDS_SCHED_EXT
+
+SETTINGS = 'period_ms = 40\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\n'
+MEANWHILE_S = 3.0
+CRITICAL_NS, NOT_CRITICAL_NS = 1_000_000, 33_000_000
+
+
+def identity(pid: int) -> VcpuId:
+    return VcpuId(pid, pid, procfs.read_stat(pid, pid).start_ticks)
+
+
+@dataclass
+class Managed:
+    """A host with the programs of one VM as a workload."""
+
+    host: SchedExt
+    vcpus: Sequence[VcpuId]
+
+    def set(self, vcpu: VcpuId, knob: Knob, value: KnobValue) -> None:
+        self.look()
+        (result,) = self.host.apply([Change(vcpu, knob, value, value, "test")])
+        assert result.outcome is Outcome.APPLIED, result
+
+    def look(self) -> None:
+        self.host.observe(roster(self.vcpus))
+
+    def used_s(self, *, attended: bool = True) -> list[float]:
+        """The CPU time of each in some seconds."""
+        before = [_used_s(vcpu) for vcpu in self.vcpus]
+        ends = time.monotonic() + MEANWHILE_S
+        while time.monotonic() < ends:
+            if attended:
+                self.look()
+            time.sleep(0.1)
+        return [_used_s(vcpu) - then for vcpu, then in zip(self.vcpus, before, strict=True)]
+
+
+def _used_s(vcpu: VcpuId) -> float:
+    return int(procfs.read_bytes(f"/proc/{vcpu.pid}/schedstat").split()[0]) / 1e9
+
+
+@pytest.fixture
+def capabilities() -> Capabilities:
+    found = probe("sched_ext", duel=False)
+    assert found.backend == "sched_ext"
+    return found
+
+
+@pytest.fixture
+def pair(vms: dict[str, Vm], tmp_path: Path, capabilities: Capabilities) -> Iterator[Managed]:
+    """Two hogs of one VM on one CPU."""
+    vms["pair"] = Vm("pair")
+    for _ in range(2):
+        vms["pair"].run(HOG, {1})
+    journal, _ = Journal.open(tmp_path / "journal")
+    host = SchedExt(journal, capabilities, HostSettings())
+    yield Managed(host, [identity(one.pid) for one in vms["pair"].programs])
+    host.close()
+    journal.close()
+    wait_for("disabled")
+
+
+def test_a_vm_shares_among_its_threads_by_the_weights_that_the_daemon_gives_them(pair: Managed) -> None:
+    pair.set(pair.vcpus[0], Knob.WEIGHT, 3072)
+    heavy, light = pair.used_s()
+    assert 1.7 < heavy / light < 3.3  # a slice ends at a tick, each 4 ms here
+
+
+def test_who_the_daemon_calls_critical_goes_first_for_as_long_as_the_bucket_lets_it(pair: Managed) -> None:
+    for vcpu, latency_ns in zip(pair.vcpus, (CRITICAL_NS, NOT_CRITICAL_NS), strict=True):
+        pair.set(vcpu, Knob.RESCHEDULING_LATENCY, latency_ns)
+    critical, other = pair.used_s()
+    assert critical > 1.15 * other
+
+
+def test_words_of_a_daemon_that_hangs_do_not_count_for_long(pair: Managed) -> None:
+    pair.set(pair.vcpus[0], Knob.WEIGHT, 4096)
+    time.sleep(2)
+    heavy, light = pair.used_s(attended=False)
+    assert heavy / light == pytest.approx(1, rel=0.2)
+
+
+def test_a_cpu_that_goes_and_comes_leaves_every_word_as_it_was(pair: Managed) -> None:
+    pair.set(pair.vcpus[0], Knob.WEIGHT, 2048)
+    online = Path("/sys/devices/system/cpu/cpu0/online")
+    other = online if online.exists() else Path("/sys/devices/system/cpu/cpu1/online")
+    for word in ("0", "1"):
+        other.write_text(word)
+        wait_for("disabled")
+        pair.look()
+        wait_for("enabled")
+        assert extwords.read(pair.vcpus[0].tid, extwords.WEIGHT) == 2048
+    assert not pair.host.notices()
+
+
+def test_a_scheduler_that_was_put_out_leaves_nothing_behind_and_says_so(pair: Managed) -> None:
+    mask = os.sched_getaffinity(pair.vcpus[1].tid)
+    pair.set(pair.vcpus[0], Knob.WEIGHT, 2048)
+    pair.set(pair.vcpus[1], Knob.AFFINITY, frozenset({Core(1)}))
+    Path("/proc/sysrq-trigger").write_text("S")
+    wait_for("disabled")
+    knobs = pair.host.observe(roster(pair.vcpus)).knobs
+    assert [(one.weight, one.rescheduling_latency_ns) for one in knobs.values()] == [(None, None)] * 2
+    assert os.sched_getaffinity(pair.vcpus[1].tid) == mask
+    assert any("was put out" in line for line in pair.host.notices())
+    assert pair.host.restore().failed == ()
+
+
+def test_a_dry_run_loads_no_scheduler(vms: dict[str, Vm], tmp_path: Path, capabilities: Capabilities) -> None:
+    journal, _ = Journal.open(tmp_path / "journal")
+    host = SchedExt(journal, capabilities, HostSettings(dry_run=True))
+    assert state() == "disabled"
+    host.close()
+    journal.close()
+
+
+@pytest.fixture
+def busy() -> Iterator[int]:
+    """A process whose threads work in short bursts, and one of them more than the others."""
+    command = [str(find_tool()), "threads", "--threads", "5", "--burst-us", "100", "--rate", "20"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["pid"]
+        process.kill()
+
+
+def test_the_daemon_takes_it_when_asked_and_gives_the_kernel_its_own_back(busy: int, tmp_path: Path) -> None:
+    before = fingerprint([busy])
+    config = configuration(tmp_path, SETTINGS, f"pids = [{busy}]")
+    record, directory = tmp_path / "r", tmp_path / "state"
+    ran = dasec("run", "--config", config, "--periods", "80", "--record", record, "--directory", directory)
+    assert ran.status == ExitStatus.DONE, ran.errors
+    assert any("policy dasec on sched_ext" in line for line in ran.errors)
+    wait_for("disabled")
+    assert differences(before, fingerprint([busy])) == ()
+    assert '"applied"' in record.read_text()
+    assert dasec("replay", record).status == ExitStatus.DONE
+
+
+def has_word(pid: int) -> bool:
+    words = (extwords.read(tid, which) for tid in procfs.thread_ids(pid) for which in (0, 1))
+    return any(word != extwords.DEFAULT for word in words)
+
+
+def test_a_daemon_that_is_killed_leaves_the_kernels_own_and_every_knob_as_it_was(
+    busy: int, tmp_path: Path
+) -> None:
+    before = fingerprint([busy])
+    config, directory = configuration(tmp_path, SETTINGS, f"pids = [{busy}]"), tmp_path / "state"
+    command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(directory)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as daemon:
+        wait_until(lambda: has_word(busy))
+        daemon.kill()
+    wait_for("disabled")
+    wait_until(lambda: not differences(before, fingerprint([busy])))
+    assert dasec("restore", "--directory", directory).status == ExitStatus.DONE
+    assert not has_word(busy)
+
+
+def test_beside_another_scheduler_the_daemon_is_refused_in_one_line(tmp_path: Path) -> None:
+    config = configuration(tmp_path, SETTINGS)
+    with Scheduler(options(2)):
+        ran = dasec("run", "--config", config, "--directory", tmp_path / "state", "--periods", "2")
+    wait_for("disabled")
+    assert ran.status == ExitStatus.HOST
+    assert ran.errors[-1].endswith(
+        'the sched_ext scheduler dasec is enabled already: stop it first, or set it to "auto"'
+    )
