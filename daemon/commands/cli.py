@@ -282,6 +282,40 @@ def reserve(
         raise Refusal(ExitStatus.FAILED, *refused)
 
 
+@commands.group()
+def fleet() -> None:
+    """Look at many hosts at once."""
+
+
+@fleet.command()
+@click.option(
+    "--prometheus", "url", required=True, metavar="URL", help="Where dasec-fleet.rules.yml is loaded."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 600),
+    default=10.0,
+    show_default=True,
+    help="Seconds for each of three questions.",
+)
+@click.option(
+    "--reservation",
+    "reservations",
+    multiple=True,
+    metavar="ASK",
+    help="What `dasec reserve` takes: that workload has CPUs of its own.",
+)
+@click.option("--keep", multiple=True, metavar="PATTERN", help="Never move these, for instance 'db-*'.")
+@json_option
+def hint(
+    url: str, timeout: float, reservations: tuple[str, ...], keep: tuple[str, ...], as_json: bool
+) -> None:
+    """Show the hosts of a fleet, and at most one move that a simulation likes. It moves nothing."""
+    from .fleet import HintWanted, answer
+
+    click.echo(answer(HintWanted(url, timeout, reservations, keep), as_json=as_json))
+
+
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 """Settings of a command whose arguments belong to another module's command."""
 

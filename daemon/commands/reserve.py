@@ -111,10 +111,11 @@ def _after(state: Reservations, text: str, principle: Principle) -> Reservations
         if value not in state.grants:
             raise Refusal(ExitStatus.USAGE, f"{text}: nothing is reserved for {value!r} by then: ask first")
         return release(state, value)
-    return allocate(state, _ask(text), principle)
+    return allocate(state, ask_of(text), principle)
 
 
-def _ask(text: str) -> Ask:
+def ask_of(text: str) -> Ask:
+    """NAME=CPUS[:CLASS], read. Refuses (status 2) what it cannot read."""
     found = ASK.fullmatch(text)
     if found is None:
         raise Refusal(

@@ -14,7 +14,7 @@ FLOORS = (
     {"roster", "period", "gap", "budget", "linux"},
     {"entitlement", "policy", "log", "bpf"},
     {"tsa", "reservations", "safety", "bandwidth"},
-    {"rla", "rcr", "critical", "guard", "plan", "hosts"},
+    {"rla", "rcr", "critical", "guard", "placement", "plan", "hosts"},
     {"rivals", "paper"},
     {"policies"},
     {"record", "config"},

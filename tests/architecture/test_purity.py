@@ -23,7 +23,7 @@ PURE = (
         "budget",
         "gap",
     ),
-    *("tsa", "rla", "rcr", "critical", "bandwidth", "guard", "reservations", "rivals"),
+    *("tsa", "rla", "rcr", "critical", "bandwidth", "guard", "placement", "reservations", "rivals"),
 )
 PURE_STDLIB = {
     "__future__",

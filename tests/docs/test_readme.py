@@ -66,7 +66,7 @@ def test_every_make_command_in_the_docs_has_its_target(line: str) -> None:
 def test_every_dasec_command_in_the_docs_exists_with_its_options(line: str) -> None:
     words = shlex.split(line)[1:]
     options = [word for word in words if word.startswith("--")]
-    subcommand = words[: 2 if words[0] in ("bench", "vm") else 1]
+    subcommand = words[: 2 if words[0] in ("bench", "fleet", "vm") else 1]
     described = help_of(subcommand)
     assert [option for option in options if option not in described] == []
 
