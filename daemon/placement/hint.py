@@ -68,27 +68,36 @@ def is_culprit(resident: Resident) -> bool:
 def _best_target(
     source: FleetHost, resident: Resident, targets: Sequence[FleetHost], lately: Lately
 ) -> AdvisedMove | None:
+    left = max(0.0, source.runnable_cores - resident.runnable_cores)
+    here_wait = wait_with(source, source.vcpus - resident.vcpus, left)
+    if not _is_worth(source.wait, here_wait):
+        return None  # wherever it went: no target need be looked at
     return _first(
         ((move.fit, move.spared_cores), move)
         for target in targets
         if (resident.name, target.name) not in lately.within_a_day
-        if (move := _simulated(source, resident, target)) and is_liked(move)
+        if (move := _simulated(source, here_wait, resident, target)) and is_liked(move)
     )
 
 
 def is_liked(move: AdvisedMove) -> bool:
     """Is it worth it, and is nobody worse off beyond the margins?"""
-    before, after = move.source_wait
     own_before, own_after = move.workload_wait
     return (
-        after <= before * (1 - WORTH)
+        _is_worth(*move.source_wait)
         and move.target_wait[1] <= TARGET_AT_MOST
         and own_after <= own_before + WORKLOAD_WORSE_AT_MOST
         and move.spared_cores > 0
     )
 
 
-def _simulated(source: FleetHost, resident: Resident, target: FleetHost) -> AdvisedMove | None:
+def _is_worth(before: float, after: float) -> bool:
+    return after <= before * (1 - WORTH)
+
+
+def _simulated(
+    source: FleetHost, here_wait: float, resident: Resident, target: FleetHost
+) -> AdvisedMove | None:
     """The move's effect; None if the target cannot hold the workload."""
     moved = resident.runnable_cores
     there_wait = wait_with(target, target.vcpus + resident.vcpus, target.runnable_cores + moved)
@@ -98,7 +107,6 @@ def _simulated(source: FleetHost, resident: Resident, target: FleetHost) -> Advi
     if isinstance(found, Refused):
         return None
     left = max(0.0, source.runnable_cores - moved)
-    here_wait = wait_with(source, source.vcpus - resident.vcpus, left)
     waited = source.wait * source.runnable_cores + target.wait * target.runnable_cores
     would_wait = here_wait * left + there_wait * (target.runnable_cores + moved)
     return AdvisedMove(
