@@ -16,6 +16,7 @@ import platform
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 
 from . import dasecfile
 
@@ -42,6 +43,7 @@ _SYSCALL = {"x86_64": 321, "aarch64": 280}.get(platform.machine(), -1)
 _MAP_LOOKUP_ELEM, _MAP_UPDATE_ELEM, _MAP_DELETE_ELEM = 1, 2, 3
 _MAP_GET_NEXT_ID, _MAP_GET_FD_BY_ID, _OBJ_GET_INFO_BY_FD = 12, 14, 15
 _PIDFD_THREAD = os.O_EXCL
+_NOT_LOADED = "our sched_ext scheduler is not loaded"
 
 _syscall = ctypes.PyDLL(None, use_errno=True).syscall
 _syscall.restype = ctypes.c_long
@@ -147,23 +149,46 @@ def _look_up(entry: _Element) -> list[int]:
     return list(_WORD.unpack(buffer.raw))
 
 
+def look_again() -> None:
+    """The scheduler was loaded anew: its words are in another map."""
+    _newest.cache_clear()
+
+
 def _find(name: bytes) -> int:
-    """A descriptor of the newest map of that name."""
-    found = None
+    """A descriptor of the map, by the number that it had last time; where that is gone, by looking again."""
+    descriptor = _open(_newest(name), name)
+    if descriptor is None:
+        look_again()
+        descriptor = _open(_newest(name), name)
+    if descriptor is None:
+        raise OSError(errno.ENXIO, _NOT_LOADED)
+    return descriptor
+
+
+@cache
+def _newest(name: bytes) -> int:
+    """The number of the newest map of that name. There are dozens of maps, and a look takes all of them."""
+    found = 0
     for number in _ids():
-        try:
-            descriptor = _bpf(_MAP_GET_FD_BY_ID, _Identity(id=number))
-        except FileNotFoundError:
-            continue  # it went meanwhile
-        if _name_of(descriptor) != name:
+        descriptor = _open(number, name)
+        if descriptor is not None:
             os.close(descriptor)
-            continue
-        if found is not None:
-            os.close(found)
-        found = descriptor
-    if found is None:
-        raise OSError(errno.ENXIO, "our sched_ext scheduler is not loaded")
+            found = number
+    if not found:
+        raise OSError(errno.ENXIO, _NOT_LOADED)
     return found
+
+
+def _open(number: int, name: bytes) -> int | None:
+    """A descriptor of the map with this number, if it has this name."""
+    try:
+        descriptor = _bpf(_MAP_GET_FD_BY_ID, _Identity(id=number))
+    except FileNotFoundError:
+        return None  # it went meanwhile
+    if _name_of(descriptor) == name:
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def _ids() -> Iterator[int]:

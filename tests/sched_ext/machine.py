@@ -30,11 +30,11 @@ def state() -> str:
     return (SYSFS / "state").read_text().strip()
 
 
-def wait_for(wanted: str) -> None:
+def wait_for(wanted: str, patience_s: float = SOON_S) -> None:
     """Until the kernel's state is that; fails after a while."""
-    ends = time.monotonic() + SOON_S
+    ends = time.monotonic() + patience_s
     while state() != wanted:
-        assert time.monotonic() < ends, f"{state()} after {SOON_S} s, not {wanted}"
+        assert time.monotonic() < ends, f"{state()} after {patience_s} s, not {wanted}"
         time.sleep(0.05)
 
 

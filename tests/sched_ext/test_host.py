@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,36 +156,42 @@ def busy() -> Iterator[int]:
         process.kill()
 
 
-def test_the_daemon_takes_it_when_asked_and_gives_the_kernel_its_own_back(busy: int, tmp_path: Path) -> None:
-    before = fingerprint([busy])
-    config = configuration(tmp_path, SETTINGS, f"pids = [{busy}]")
-    record, directory = tmp_path / "r", tmp_path / "state"
-    ran = dasec("run", "--config", config, "--periods", "80", "--record", record, "--directory", directory)
-    assert ran.status == ExitStatus.DONE, ran.errors
-    assert any("policy dasec on sched_ext" in line for line in ran.errors)
-    wait_for("disabled")
-    assert differences(before, fingerprint([busy])) == ()
-    assert '"applied"' in record.read_text()
-    assert dasec("replay", record).status == ExitStatus.DONE
-
-
 def has_word(pid: int) -> bool:
     words = (extwords.read(tid, which) for tid in procfs.thread_ids(pid) for which in (0, 1))
     return any(word != extwords.DEFAULT for word in words)
+
+
+@contextmanager
+def daemon_that_has_spoken(busy: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`dasec run` on this process, from when it has said something of one of its threads."""
+    config, directory = configuration(folder, SETTINGS, f"pids = [{busy}]"), folder / "state"
+    command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(directory)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as daemon:
+        wait_until(lambda: has_word(busy))
+        assert state() == "enabled"
+        yield daemon
+    wait_for("disabled")
+
+
+def test_the_daemon_takes_it_when_asked_and_gives_the_kernel_its_own_back(busy: int, tmp_path: Path) -> None:
+    before = fingerprint([busy])
+    with daemon_that_has_spoken(busy, tmp_path) as daemon:
+        told = json.loads(dasec("status", "--json", "--directory", tmp_path / "state").out)
+        assert "our sched_ext scheduler" in json.dumps(told)
+        daemon.terminate()
+        assert daemon.wait() == 0
+    assert not has_word(busy)
+    assert differences(before, fingerprint([busy])) == ()
 
 
 def test_a_daemon_that_is_killed_leaves_the_kernels_own_and_every_knob_as_it_was(
     busy: int, tmp_path: Path
 ) -> None:
     before = fingerprint([busy])
-    config, directory = configuration(tmp_path, SETTINGS, f"pids = [{busy}]"), tmp_path / "state"
-    command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(directory)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as daemon:
-        wait_until(lambda: has_word(busy))
+    with daemon_that_has_spoken(busy, tmp_path) as daemon:
         daemon.kill()
-    wait_for("disabled")
     wait_until(lambda: not differences(before, fingerprint([busy])))
-    assert dasec("restore", "--directory", directory).status == ExitStatus.DONE
+    assert dasec("restore", "--directory", tmp_path / "state").status == ExitStatus.DONE
     assert not has_word(busy)
 
 

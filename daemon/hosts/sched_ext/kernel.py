@@ -7,9 +7,8 @@ from contextlib import suppress
 
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, limits, options
-from ...linux import knob
+from ...linux import extwords, knob
 from ...linux.errors import ThreadGone
-from ...linux.extwords import Words
 from ...linux.knob import EXT_NUMBERS, Write
 from ...linux.printable import printable
 from ...model import Counters, VcpuId
@@ -55,7 +54,7 @@ class ExtKernel:
     def write_together(self, writes: Sequence[Write]) -> Collection[Write]:
         """All words, with the map looked up once. What fails is tried again alone, which says why."""
         done = []
-        with suppress(OSError), Words() as words:
+        with suppress(OSError), extwords.Words() as words:
             for write in writes:
                 if write.ref.kind in EXT_NUMBERS and not isinstance(write.new, tuple):
                     with suppress(OSError):
@@ -106,6 +105,7 @@ class ExtKernel:
                 f" {printable(why)}",
             )
             return False
+        extwords.look_again()
         for thread in threads:
             _say_again(thread)
         return True

@@ -31,10 +31,9 @@ def settings_of(arm: str) -> str:
     return f'policy = "{policy}"\n\n[guard]\nenabled = {guarded}\n'
 
 
-def on_our_scheduler(arm: str, vm_level: int) -> str:
-    """What the daemon is told under such an arm."""
-    host = f'[host]\nbackend = "sched_ext"\nvm_level = {vm_level}\n'
-    return f"{settings_of(arm.removeprefix(ON_SCX))}\n{host}"
+def on_our_scheduler(settings: str, vm_level: int) -> str:
+    """What the daemon is told where it is told this on the kernel's own scheduler."""
+    return f'{settings}\n[host]\nbackend = "sched_ext"\nvm_level = {vm_level}\n'
 
 
 def arms_for(policies: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, options
 from ..load_tool import figure
-from .arms import CONTROL, NONE, ON_SCX, SCX, on_our_scheduler, schedule
+from .arms import CONTROL, NONE, ON_SCX, SCX, on_our_scheduler, schedule, settings_of
 from .blame import BlameWatch
 from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
@@ -190,9 +190,10 @@ def _controlled(
         return contextlib.nullcontext()
     if arm == SCX:
         return _scheduled(_vm_level(place, tenants))
-    settings = bench.plan.settings.get(arm)
+    settings = bench.plan.settings.get(arm.removeprefix(ON_SCX))
     if arm.startswith(ON_SCX):
-        settings = on_our_scheduler(arm, _vm_level(place, tenants))
+        plain = settings or settings_of(arm.removeprefix(ON_SCX))
+        settings = on_our_scheduler(plain, _vm_level(place, tenants))
     told = configuration(arm, [_managed(place, one) for one in tenants], settings)
     record = bench.records and bench.records / record_name(arm, repetition)
     if record:
