@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dasec.errors import Refusal
-from dasec.lab.demo.arms import CONTROL, NONE, settings_of
+from dasec.lab.demo.arms import CONTROL, NO_LIMIT, NONE, settings_of
 from dasec.lab.demo.results import RunResult
 from dasec.lab.demo.run import DemoPlan, Tools, record_name
 from dasec.lab.demo.tree import Tree
@@ -23,7 +23,7 @@ from dasec.linux.cgroupfs import find_hierarchy
 from ..suite.word import word_of
 from .cpus import Cpus
 
-PLAIN = (NONE, CONTROL)
+PLAIN = (NONE, CONTROL, NO_LIMIT)
 RUN = "RUN:"
 RECORD = "RECORD:"
 SERVICE_CPUS = Path("/run/service-cpus")

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dasec.lab.demo.arms import ON_SCX, SCX, WATCHED
+from dasec.lab.demo.arms import NO_LIMIT, ON_SCX, SCX, WATCHED, settings_of
 from dasec.policies import POLICIES
 
 from ..loads.variants import variant_of
 
 DASEC = "dasec"
 RULES = ("tsa", "rla", "rcr")
+CAPS = "+caps"
+"""At the end of an arm: with caps below CPU limits that bind."""
+
 ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
 """The arms of the paper's Figure 13."""
 
 
 def known(arm: str) -> str:
     """The arm. ValueError if it is none."""
-    named = {*POLICIES, *ALONE, WATCHED, SCX, *(f"{ON_SCX}{policy}" for policy in POLICIES)}
-    if arm not in named and variant_of(arm) is None:
+    named = {*POLICIES, *ALONE, WATCHED, SCX, NO_LIMIT, *(f"{ON_SCX}{policy}" for policy in POLICIES)}
+    if arm.removesuffix(CAPS) not in named and variant_of(arm) is None:
         raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
     return arm
+
+
+def capped(arms: Iterable[str], settings: Mapping[str, str]) -> Mapping[str, str]:
+    """What the daemon is told under each arm with caps: what its policy is told anyhow, and to cap."""
+    told = {}
+    for arm in arms:
+        if arm.endswith(CAPS):
+            policy = arm.removesuffix(CAPS)
+            told[arm] = f"{settings.get(policy, settings_of(policy))}\n[bandwidth]\ncaps = true\n"
+    return told
 
 
 def dasec_settings(arms: Iterable[str], rla: str) -> Mapping[str, str]:

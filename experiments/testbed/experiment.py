@@ -18,7 +18,7 @@ from ..counted.cpus import Cpus
 from ..loads.cells import Cell, Cells, Wish, plan_of
 from ..loads.shapes import Background, Shape, convoy, fan_out, pipeline
 from ..suite.blocks import Block
-from .arms import dasec_settings, known
+from .arms import capped, dasec_settings, known
 from .machine import LONGEST_TURN, SHORTEST_TURN, TURN, cpus_for
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -54,6 +54,8 @@ class Workload:
     imbalance: Count = 1
     pinned: bool = False
     """Each thread has one CPU, as with <vcpupin>; workloads begin at CPUs that are evenly apart."""
+    quota_cores: Positive | None = None
+    """The CPU limit of each workload, on its group."""
 
     def __post_init__(self) -> None:
         serving = self.threads - self.background
@@ -155,7 +157,10 @@ class Experiment:
                     count = max(1, round(ratio * self.cpus / workload.threads))
                     shape = workload.shape(rate_per_s)
                     tenants = tuple(
-                        shape.service(f"vm-{number}", 1.0, workload.pins(number, count, self.cpus))
+                        replace(
+                            shape.service(f"vm-{number}", 1.0, workload.pins(number, count, self.cpus)),
+                            quota_cores=workload.quota_cores,
+                        )
                         for number in range(count)
                     )
                     scenario = Scenario(self.cpus, tenants)
@@ -168,7 +173,8 @@ class Experiment:
         """The block as the demo's machinery takes it."""
         plan = plan_of(self.wish, block)
         rla = self._rla_on_cfs() if self.kernel == CFS else ""
-        return replace(plan, settings={**dasec_settings(block.arms, rla), **plan.settings})
+        settings = {**dasec_settings(block.arms, rla), **plan.settings}
+        return replace(plan, settings={**settings, **capped(block.arms, settings)})
 
     def _rla_on_cfs(self) -> str:
         """RLA between 0.1 ms and half the scheduling latency, beyond which CFS knows no difference, from the

@@ -14,6 +14,9 @@ CONTROL = "none-again"
 WATCHED = "watched"
 """The plain host with a daemon beside it, which looks and changes nothing."""
 
+NO_LIMIT = "no-limit"
+"""The plain host without the CPU limits that the workloads have in all other arms."""
+
 SCX = "scx"
 """Our sched_ext scheduler, and no daemon: for kernels that have it."""
 

@@ -13,10 +13,10 @@ The host's autogroup setting has no part in this: it only groups tasks of the to
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from .scenario import MEMCACHED_WORKER, Memcached, Scenario, Tenant
+from .scenario import MEMCACHED_WORKER, Memcached, Scenario, Service, Tenant
 
 TOP, MACHINE, CLIENT, DAEMON, EMULATOR = "", "machine", "client", "daemon", "emulator"
 
@@ -38,19 +38,23 @@ class Group:
     name: str
     threaded: bool = False
     weight: int = NEUTRAL
+    quota_cores: float | None = None
 
 
-def groups_for(scenario: Scenario, layout: GroupLayout) -> tuple[Group, ...]:
-    """All groups, parents first. The top one weighs as much as its vCPUs would without it, so that
-    what else runs on the host does not get more of it than it would get from so many threads."""
+def groups_for(scenario: Scenario, layout: GroupLayout, *, limited: bool = True) -> tuple[Group, ...]:
+    """All groups, parents first; without their CPU limits if not `limited`. The top one weighs as much as its
+    vCPUs would without it, so that what else runs on the host does not get more of it than it would get from
+    so many threads."""
     top = Group(TOP, weight=min(NEUTRAL * scenario.vcpus, LARGEST))
     fixed = (top, Group(MACHINE), Group(CLIENT, weight=LARGEST), Group(DAEMON))
-    return fixed + tuple(group for tenant in scenario.tenants for group in _groups_of(tenant, layout))
+    groups = fixed + tuple(group for tenant in scenario.tenants for group in _groups_of(tenant, layout))
+    return groups if limited else tuple(replace(group, quota_cores=None) for group in groups)
 
 
 def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
     if layout is GroupLayout.VM:
-        yield Group(home_of(tenant, layout))
+        quota_cores = tenant.quota_cores if isinstance(tenant, Service) else None
+        yield Group(home_of(tenant, layout), quota_cores=quota_cores)
         if isinstance(tenant, Memcached):
             yield Group(managed_group(tenant), threaded=True)
     for index in range(tenant.vcpus):

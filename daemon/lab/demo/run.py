@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, options
 from ..load_tool import figure
-from .arms import CONTROL, NONE, ON_SCX, SCX, on_our_scheduler, schedule, settings_of
+from .arms import CONTROL, NO_LIMIT, NONE, ON_SCX, SCX, on_our_scheduler, schedule, settings_of
 from .blame import BlameWatch
 from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
@@ -163,7 +163,7 @@ def measure_one(bench: Bench, arm: str, repetition: int, tick: Callable[[], None
 def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[[], None]) -> RunResult:
     plan, tree, files = bench.plan, bench.tree, bench.directory / f"{repetition}-{arm}"
     files.mkdir()
-    tree.make(groups_for(plan.scenario, plan.layout))
+    tree.make(groups_for(plan.scenario, plan.layout, limited=arm != NO_LIMIT))
     try:
         place = Place(tree, plan.layout, bench.tools.load, bench.tools.memcached, files)
         start_ns = time.monotonic_ns() + int(lead_s * 1e9)
@@ -186,7 +186,7 @@ def _try(bench: Bench, arm: str, repetition: int, lead_s: float, tick: Callable[
 def _controlled(
     bench: Bench, arm: str, repetition: int, place: Place, tenants: Sequence[Running]
 ) -> AbstractContextManager[Controller | None]:
-    if arm in (NONE, CONTROL):
+    if arm in (NONE, CONTROL, NO_LIMIT):
         return contextlib.nullcontext()
     if arm == SCX:
         return _scheduled(_vm_level(place, tenants))

@@ -76,6 +76,8 @@ class Service:
     critical: tuple[str, ...] = ()
     fed: bool = False
     """Its requests come from another process."""
+    quota_cores: float | None = None
+    """The CPU limit of its group, in layout vm."""
 
     @property
     def is_batch(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...linux import cgroupfs
+from ...linux import bandwidth, cgroupfs
 from .errors import failure
 from .layout import DAEMON, NEUTRAL, Group
 
@@ -18,6 +18,9 @@ TOP_NAME = "dasec-demo"
 DAEMON_PATIENCE_S = 5.0
 KILL_PATIENCE_S = 5.0
 V2_NEUTRAL, V2_LARGEST = 100, 10_000
+
+QUOTA_PERIOD_US = 100_000
+"""What libvirt, Docker and Kubernetes set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Tree:
             self._make_directory(group)
             if group.weight != NEUTRAL:
                 self._set_weight(group)
+            if group.quota_cores is not None:
+                self._set_quota(group, int(group.quota_cores * QUOTA_PERIOD_US))
 
     def _make_directory(self, group: Group) -> None:
         directory = self.directory(group.name)
@@ -61,6 +66,10 @@ class Tree:
         else:
             weight = min(group.weight * V2_NEUTRAL // NEUTRAL, V2_LARGEST)
             (self.directory(group.name) / cgroupfs.V2_WEIGHT).write_text(str(weight))
+
+    def _set_quota(self, group: Group, quota_us: int) -> None:
+        file = "cpu.cfs_quota_us" if self.version == 1 else "cpu.max"
+        bandwidth.write_quota(str(self.directory(group.name) / file), f"{quota_us} {QUOTA_PERIOD_US}")
 
     def entry(self, name: str) -> Path:
         """The file that a process writes its id to, to enter a group with all its threads."""

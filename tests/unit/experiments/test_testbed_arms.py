@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from dasec.config.config import check
-from experiments.testbed.arms import ALONE, RULES, dasec_settings, known
+from experiments.testbed.arms import ALONE, RULES, capped, dasec_settings, known
 
 RANGE = "floor_us = 100\nstart_us = 4000\nceiling_us = 12000\nrespect_burst = false\n"
 
@@ -28,7 +28,16 @@ def test_the_policy_itself_is_told_no_more_than_the_range_of_its_kernel() -> Non
 
 
 def test_policies_rules_and_constants_are_known_and_nothing_else() -> None:
-    for arm in ("critical", "dasec:rcr", "watched", "critical:weight_ratio=3"):
+    for arm in ("critical", "dasec:rcr", "watched", "critical:weight_ratio=3", "scx:none", "critical+caps"):
         assert known(arm) == arm
     with pytest.raises(ValueError, match="dasec:tsa"):
         known("dasec:best")
+
+
+def test_an_arm_with_caps_is_its_policy_and_caps() -> None:
+    told = capped(["critical", "critical+caps", "oracle+caps"], {"oracle": 'policy = "oracle"'})
+    assert {arm: tomllib.loads(text)["policy"] for arm, text in told.items()} == {
+        "critical+caps": "critical",
+        "oracle+caps": "oracle",
+    }
+    assert all(tomllib.loads(text)["bandwidth"] == {"caps": True} for text in told.values())

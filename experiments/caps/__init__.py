@@ -1,0 +1,1 @@
+"""CPU limits with and without the daemon's caps below them."""

@@ -1,0 +1,95 @@
+"""Kept runs of the testbed as a table and a picture: each cell's arms over one of them."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+COLOURS = ("#999999", "#0072B2", "#D55E00", "#009E73")
+
+
+class Seen(NamedTuple):
+    """Of all VMs of a run: means of mean and p99 in ms, sums of background CPU time, requests and CPUs."""
+
+    mean_ms: float
+    p99_ms: float
+    background_s: float
+    requests: float
+    cores: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Runs in `results`, a file for each experiment. `base`: the arm that the others are set over, in words;
+    `arms` with their names in the table; `ours`: the one whose work done is set over `plain`'s."""
+
+    results: Path
+    base: str
+    base_name: str
+    arms: Mapping[str, str]
+    ours: str
+    plain: str
+
+    def cells(self) -> Iterator[tuple[str, Mapping[str, Seen]]]:
+        """Every kept cell with its arms."""
+        for file in sorted(self.results.glob("*.jsonl")):
+            for line in file.read_text(encoding="utf-8").splitlines():
+                block = json.loads(line)
+                yield f"{file.stem}: {block['cell']}", {run["arm"]: seen(run) for run in block["runs"]}
+
+    def table(self) -> Iterator[str]:
+        """Ratios to the base, mean / p99."""
+        head = f"| cell | {self.base_name}: mean, p99 ms | " + " | ".join(self.arms.values())
+        yield f"{head} | background, requests done |"
+        yield "|---" * (3 + len(self.arms)) + "|"
+        for name, runs in self.cells():
+            base, plain, ours = runs[self.base], runs[self.plain], runs[self.ours]
+            ratios = [
+                f"{run.mean_ms / base.mean_ms:.2f} / {run.p99_ms / base.p99_ms:.2f}" if run else "–"
+                for run in map(runs.get, self.arms)
+            ]
+            background = f"{ours.background_s / plain.background_s:.2f}" if plain.background_s else "–"
+            done = f"{background}, {ours.requests / plain.requests:.2f}"
+            yield f"| {name} | {base.mean_ms:.2f}, {base.p99_ms:.1f} | {' | '.join(ratios)} | {done} |"
+
+    def draw(self, path: Path) -> None:
+        """A group of bars for each cell: the arms' p99 over the base's."""
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        found = list(self.cells())
+        figure, axis = pyplot.subplots(figsize=(10, 5), dpi=110, layout="constrained")
+        width = 0.8 / len(self.arms)
+        for number, arm in enumerate(self.arms):
+            there = [(row, runs) for row, (_, runs) in enumerate(found) if arm in runs]
+            axis.bar(
+                [row + (number - (len(self.arms) - 1) / 2) * width for row, _ in there],
+                [runs[arm].p99_ms / runs[self.base].p99_ms for _, runs in there],
+                0.93 * width,
+                label=self.arms[arm].strip("`"),
+                color=COLOURS[number],
+            )
+        axis.axhline(1, color="#000000", linewidth=0.8)
+        names = [name.removesuffix("-vm").replace(": ", "\n") for name, _ in found]
+        axis.set_xticks(range(len(found)), names, fontsize=7, rotation=30, ha="right")
+        axis.set_ylabel(f"p99 over {self.base_name}'s")
+        figure.legend(loc="outside upper center", ncols=len(self.arms))
+        figure.savefig(path)
+
+
+def seen(run: Mapping[str, Any]) -> Seen:
+    """One run."""
+    vms = run["tenants"]
+    return Seen(
+        statistics.mean(vm["latencies"]["mean_ns"] for vm in vms) / 1e6,
+        statistics.mean(vm["latencies"]["percentiles_ns"]["p99"] for vm in vms) / 1e6,
+        sum(vm["background_cpu_s"] or 0 for vm in vms),
+        sum(vm["throughput_per_s"] for vm in vms),
+        sum(vm["cores"] for vm in vms),
+    )
