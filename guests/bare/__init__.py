@@ -1,0 +1,1 @@
+"""The freestanding guest of vm-images/bare: built, started, asked."""

@@ -1,0 +1,50 @@
+"""The guest's file, compiled once and kept under a hash of its sources."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from guests.boot import one_at_a_time
+from guests.built import REPOSITORY, HostCannotError
+
+SOURCES = REPOSITORY / "vm-images/bare"
+TOOLS = {"make": "make", "cc": "gcc", "ld": "binutils"}
+"""Programs, and Debian's packages that have them."""
+
+
+def bare_guest() -> Path:
+    """The ELF file; HostCannotError where a tool is missing."""
+    kept = _cache() / f"bare-{_key()}.elf"
+    if not kept.exists():
+        with one_at_a_time(kept.parent):
+            if not kept.exists():
+                _build(kept)
+    return kept
+
+
+def _build(kept: Path) -> None:
+    if missing := sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None}):
+        raise HostCannotError(f"missing on this machine: {' '.join(missing)}: install them")
+    with tempfile.TemporaryDirectory(dir=kept.parent, prefix="bare-") as scratch:
+        command = ["make", "-s", "-C", str(SOURCES), f"BUILD={scratch}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
+        (Path(scratch) / "bare.elf").rename(kept)
+
+
+def _cache() -> Path:
+    below = Path("/var/cache") if os.geteuid() == 0 else Path.home() / ".cache"
+    return below / "dasec-bare"
+
+
+def _key() -> str:
+    digest = hashlib.sha256()
+    for path in (SOURCES / "Makefile", SOURCES / "bare.ld", *sorted((SOURCES / "src").iterdir())):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

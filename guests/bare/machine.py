@@ -1,0 +1,134 @@
+"""QEMU around the guest: under KVM where that serves it, else under TCG."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+from dasec.linux import procfs
+from guests.bare.built import bare_guest
+from guests.waiting import wait_for
+
+VCPU = re.compile(r"CPU (\d+)/")
+UP = re.compile(r"^bare: (\d+) of (\d+) vCPUs", re.MULTILINE)
+PORT = 7
+"""Of the guest, which answers on all of them."""
+
+ADDRESS = "10.0.2.15"
+TRIAL_VCPUS, TRIAL_PATIENCE_S = 2, 60.0
+"""It takes half a second, or for ever."""
+
+MACHINE = (
+    "microvm,acpi=off,pit=off,pic=off,rtc=off,isa-serial=off,auto-kernel-cmdline=off,kernel-irqchip=on",
+    *("-global", "virtio-mmio.force-legacy=false", "-nodefaults", "-no-user-config"),
+    *("-display", "none", "-no-reboot", "-m", "64"),
+    *("-device", "isa-debugcon,chardev=console,iobase=0xe9", "-device", "isa-debug-exit"),
+    *("-device", "virtio-net-device,netdev=net,csum=off,guest_csum=off,mrg_rxbuf=off"),
+)
+
+
+class Accelerator(StrEnum):
+    """What runs the guest's instructions."""
+
+    KVM = "kvm"
+    TCG = "tcg"
+
+    @property
+    def cpu(self) -> str:
+        """The model that it can be asked for: QEMU ends where KVM refuses to write a register."""
+        return {Accelerator.KVM: "host,-arch-capabilities", Accelerator.TCG: "max"}[self]
+
+
+class BareDiedError(Exception):
+    """QEMU ended before the guest was up; what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A guest that is up."""
+
+    pid: int
+    address: tuple[str, int]
+    """Where it answers on this host."""
+
+    online: int
+    """vCPUs that came up, by its own count."""
+
+    def vcpu_threads(self) -> dict[int, int]:
+        """The host's threads, by number of the vCPU."""
+        named = (
+            (VCPU.match(procfs.read_stat(self.pid, tid).comm), tid) for tid in procfs.thread_ids(self.pid)
+        )
+        return {int(match.group(1)): tid for match, tid in named if match}
+
+
+@contextmanager
+def running(
+    accelerator: Accelerator, vcpus: int, options: str = "", patience_s: float = 250.0
+) -> Iterator[Bare]:
+    """A guest with these options (vm-images/bare/README.md) until the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="dasec-bare-") as folder:
+        console, said, port = Path(folder) / "console", Path(folder) / "said", _free_port()
+        command = _command(accelerator, vcpus, options, console, port)
+        with said.open("wb") as sink:
+            qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
+        try:
+            wait_for(lambda: _is_up(console) or qemu.poll() is not None, patience_s)
+            if qemu.poll() is not None:
+                raise BareDiedError(said.read_text(errors="replace").strip() or "QEMU said nothing")
+            yield Bare(qemu.pid, ("127.0.0.1", port), _online(console))
+        finally:
+            qemu.kill()
+            qemu.wait()
+
+
+@cache
+def why_not_kvm() -> str | None:
+    """Found by trying: None if KVM serves this guest here, else why TCG has to, in one line."""
+    try:
+        with running(Accelerator.KVM, TRIAL_VCPUS, patience_s=TRIAL_PATIENCE_S):
+            return None
+    except BareDiedError as died:
+        return f"KVM does not serve here, TCG does: {str(died).splitlines()[-1]}"
+    except AssertionError:
+        return f"KVM does not serve here, TCG does: no guest within {TRIAL_PATIENCE_S:.0f} s"
+
+
+def best_accelerator() -> Accelerator:
+    """KVM where it serves."""
+    return Accelerator.KVM if why_not_kvm() is None else Accelerator.TCG
+
+
+def _command(accelerator: Accelerator, vcpus: int, options: str, console: Path, port: int) -> list[str]:
+    return [
+        *("qemu-system-x86_64", "-name", "bare,debug-threads=on", "-machine", *MACHINE),
+        *("-accel", accelerator, "-cpu", accelerator.cpu, "-smp", str(vcpus)),
+        *("-kernel", str(bare_guest()), "-append", options),
+        *("-chardev", f"file,id=console,path={console}"),
+        *("-netdev", f"user,id=net,hostfwd=udp:127.0.0.1:{port}-{ADDRESS}:{PORT}"),
+    ]
+
+
+def _is_up(console: Path) -> bool:
+    return console.exists() and UP.search(console.read_text(errors="replace")) is not None
+
+
+def _online(console: Path) -> int:
+    found = UP.search(console.read_text(errors="replace"))
+    assert found is not None
+    return int(found.group(1))
+
+
+def _free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a virtio device needs, however it is connected. */
+#ifndef VIRTIO_H
+#define VIRTIO_H
+
+#include "virtqueue.h"
+
+#define VIRTIO_NET 1
+#define VIRTIO_STATUS_OK 4 /* DRIVER_OK */
+#define VIRTIO_NET_F_MAC 5
+#define VIRTIO_F_VERSION_1 32
+
+struct virtio {
+	uint64_t base;
+	const uint8_t *config; /* the kind's own registers */
+};
+
+/* Finds the network card, takes these features and QUEUES queues; false: there is none, or it refuses. */
+bool virtio_mmio_open(struct virtio *device, uint64_t features, struct virtqueue *queues, uint32_t count);
+
+/* From here on it works. */
+void virtio_mmio_run(struct virtio *device);
+void virtio_mmio_notify(struct virtio *device, uint32_t queue);
+
+/* Its interrupt line falls only then. */
+void virtio_mmio_acknowledge(struct virtio *device);
+
+#endif

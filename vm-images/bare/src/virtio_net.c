@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "virtio_net.h"
+
+#include "memory.h"
+#include "virtio.h"
+
+#define RECEIVE 0
+#define SEND 1
+#define HEADER 12 /* struct virtio_net_hdr with num_buffers */
+#define BUFFER 2048
+#define MAC 6
+#define NO_INTERRUPT 1
+
+static struct virtio card;
+static bool present;
+static struct virtqueue queues[2];
+static uint8_t received[QUEUE_SIZE][BUFFER], sent[QUEUE_SIZE][BUFFER];
+static uint8_t address[MAC];
+
+void virtio_net_start(void)
+{
+	if (!virtio_mmio_open(&card, 1ul << VIRTIO_F_VERSION_1 | 1ul << VIRTIO_NET_F_MAC, queues, 2))
+		return;
+	present = true;
+	for (unsigned int i = 0; i < MAC; i++)
+		address[i] = ((const volatile uint8_t *)card.config)[i];
+	queues[SEND].available.flags = NO_INTERRUPT;
+	virtio_mmio_run(&card);
+	for (uint16_t slot = 0; slot < QUEUE_SIZE; slot++) {
+		queues[RECEIVE].descriptors[slot].address = (uint64_t)received[slot];
+		queues[RECEIVE].descriptors[slot].bytes = BUFFER;
+		queues[RECEIVE].descriptors[slot].flags = DESCRIPTOR_WRITE;
+		queues[SEND].descriptors[slot].address = (uint64_t)sent[slot];
+		virtqueue_offer(&queues[RECEIVE], slot);
+	}
+	virtio_mmio_notify(&card, RECEIVE);
+}
+
+void virtio_net_acknowledge(void)
+{
+	if (present)
+		virtio_mmio_acknowledge(&card);
+}
+
+bool virtio_net_receive(uint16_t *slot, uint32_t *bytes)
+{
+	if (!virtqueue_take(&queues[RECEIVE], slot, bytes))
+		return false;
+	*bytes = *bytes > HEADER ? *bytes - HEADER : 0;
+	return true;
+}
+
+uint8_t *virtio_net_frame(uint16_t slot)
+{
+	return received[slot] + HEADER;
+}
+
+void virtio_net_release(uint16_t slot)
+{
+	if (virtqueue_offer(&queues[RECEIVE], slot))
+		virtio_mmio_notify(&card, RECEIVE);
+}
+
+void virtio_net_send(const uint8_t *frame, uint32_t bytes)
+{
+	struct virtqueue *queue = &queues[SEND];
+	uint16_t slot = queue->available.index % QUEUE_SIZE;
+	uint16_t done = __atomic_load_n(&queue->used.index, __ATOMIC_SEQ_CST);
+
+	if ((uint16_t)(queue->available.index - done) >= QUEUE_SIZE)
+		return;
+	memset(sent[slot], 0, HEADER);
+	memcpy(sent[slot] + HEADER, frame, bytes);
+	queue->descriptors[slot].bytes = HEADER + bytes;
+	if (virtqueue_offer(queue, slot))
+		virtio_mmio_notify(&card, SEND);
+}
+
+const uint8_t *virtio_net_address(void)
+{
+	return address;
+}
