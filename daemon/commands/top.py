@@ -17,7 +17,7 @@ from rich.text import Text
 from ..errors import ExitStatus, Refusal
 from ..linux import cpulist
 from ..linux.printable import printable
-from ..model import IDLE, NO_KNOBS, Knob, Knobs, Workload
+from ..model import IDLE, NO_KNOBS, NO_LIMITS, Knob, Knobs, Workload
 from ..record.lines import Unreadable
 from ..record.provenance import Ground, Grounds
 from ..record.tail import RecordTail, Seen
@@ -71,6 +71,12 @@ class Recent:
         """The vCPUs of a workload, those that waited longest first."""
         found = [self._row(workload, number) for number in range(len(workload.vcpus))]
         return sorted(found, key=lambda row: -row.ready_percent)
+
+    def throttled_percent(self, workload: Workload) -> float:
+        """For how long its CPU limit stopped threads, over all CPUs: four at once are 400 %."""
+        limits = [seen.period.limits.get(workload.name, NO_LIMITS) for seen in self._seen]
+        length_ns = sum(seen.period.length_ns for seen in self._seen)
+        return 100 * sum(each.throttled_ns for each in limits) / length_ns
 
     def _forget(self) -> None:
         total_ns = sum(seen.period.length_ns for seen in self._seen)
@@ -154,13 +160,14 @@ def _lines(
     """A line a workload and a line a vCPU."""
     off = {one["name"] for one in status["workloads"] if "policy off" in one["guard"]} if status else set()
     for workload in workloads:
-        rows = recent.rows(workload)
+        rows, throttled_percent = recent.rows(workload), recent.throttled_percent(workload)
+        stopped = f"throttled {throttled_percent:.1f} %, " if throttled_percent else ""
         yield (
             Text(printable(workload.name), style="bold"),
             f"{sum(row.run_percent for row in rows):.1f}",
             f"{sum(row.ready_percent for row in rows):.1f}",
             *("", "", "", ""),
-            "guard: policy off" if workload.name in off else f"share {workload.share}",
+            stopped + ("guard: policy off" if workload.name in off else f"share {workload.share}"),
         )
         for row in rows:
             yield _line(row)

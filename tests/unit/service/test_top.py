@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dasec.commands.top import RECENT_NS, Recent
-from dasec.model import Change, Decision, Knob, Outcome, Reason, Result, ThreadState, Usage, VcpuId
+from dasec.model import Change, Decision, Knob, Limits, Outcome, Reason, Result, ThreadState, Usage, VcpuId
 from dasec.record.entries import Entry
 from dasec.record.tail import RecordTail
 from guests.waiting import wait_for
@@ -149,3 +149,17 @@ def test_percentages_are_of_the_last_two_seconds_and_who_waits_most_comes_first(
     first, *others = recent.rows(workload)
     assert first[:4] == (f"v{waiting.tid} {waiting.tid}", 25.0, 50.0, 4.0)
     assert {row.ready_percent for row in others} == {0.0}
+
+
+def test_the_line_of_a_workload_says_for_how_long_its_limit_stopped_threads(tmp_path: Path) -> None:
+    entries = [
+        entry._replace(
+            period=replace(entry.period, limits={"hungry": Limits(2_000_000, 0, 10_000_000 * at, {})})
+        )
+        for at, entry in enumerate(busy_history(4))
+    ]
+    recorded(tmp_path / "r", entries)
+    said = {line.split()[0]: line for line in dasec("top", "--record", tmp_path / "r").out.splitlines()[3:]}
+    # 60 of 320 ms
+    assert "throttled 18.8 %, share" in said["hungry"]
+    assert "throttled" not in said["calm"]
