@@ -56,6 +56,8 @@ class Workload:
     """Each thread has one CPU, as with <vcpupin>; workloads begin at CPUs that are evenly apart."""
     quota_cores: Positive | None = None
     """The CPU limit of each workload, on its group."""
+    vcpu_quota_cores: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """That of each of its threads, as libvirt's `vcpu_quota`."""
 
     def __post_init__(self) -> None:
         serving = self.threads - self.background
@@ -160,6 +162,7 @@ class Experiment:
                         replace(
                             shape.service(f"vm-{number}", 1.0, workload.pins(number, count, self.cpus)),
                             quota_cores=workload.quota_cores,
+                            vcpu_quota_cores=workload.vcpu_quota_cores,
                         )
                         for number in range(count)
                     )

@@ -57,8 +57,9 @@ def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
         yield Group(home_of(tenant, layout), quota_cores=quota_cores)
         if isinstance(tenant, Memcached):
             yield Group(managed_group(tenant), threaded=True)
+    own_cores = tenant.vcpu_quota_cores if isinstance(tenant, Service) else None
     for index in range(tenant.vcpus):
-        yield Group(vcpu_group(tenant, layout, index), threaded=True)
+        yield Group(vcpu_group(tenant, layout, index), threaded=True, quota_cores=own_cores)
     if isinstance(tenant, Memcached):
         yield Group(emulator_group(tenant, layout), threaded=True)
 

@@ -78,6 +78,8 @@ class Service:
     """Its requests come from another process."""
     quota_cores: float | None = None
     """The CPU limit of its group, in layout vm."""
+    vcpu_quota_cores: float | None = None
+    """That of the group of each vCPU, as libvirt's `vcpu_quota`."""
 
     @property
     def is_batch(self) -> bool:
