@@ -18,6 +18,9 @@ from typing import NamedTuple, NewType
 Core = NewType("Core", int)
 """A host logical CPU that we may use."""
 
+CORE_PPM = 1_000_000
+"""One core, all the time: rates of CPU time are in millionths of it."""
+
 NEUTRAL_WEIGHT = 1024
 """The weight of a vCPU that nobody prefers: NICE_0_LOAD, and cgroup v1's default cpu.shares."""
 
@@ -141,21 +144,45 @@ class Workload:
 
 class OwnLimit(NamedTuple):
     """The cap that we have on one vCPU's own group, in millionths of a core (0: none), and for how long its
-    threads were throttled: a running total in a Snapshot, since the look before in a Period."""
+    threads were throttled: a running total in a Snapshot, since the look before in a Period. `given_ppm`: the
+    quota that the group has without us (0: none)."""
 
     present_ppm: int
     throttled_ns: int
+    given_ppm: int = 0
+
+    @property
+    def quota_ppm(self) -> int:
+        """What it can use of the quota that it was given: a vCPU never uses more than a core."""
+        return min(self.given_ppm, CORE_PPM)
 
 
 class Limits(NamedTuple):
     """What limits one workload. `around_ppm`: the tightest limit of the groups around all its vCPUs, in
-    millionths of a core. `used_ns` and `throttled_ns` are that group's, totals in a Snapshot, since the look
-    before in a Period; a host that cannot count the use says 0. `own` has those that can be capped."""
+    millionths of a core, 0 where there is none. `used_ns` and `throttled_ns` are that group's, totals in a
+    Snapshot, since the look before in a Period; a host that cannot count the use says 0. `own` has those that
+    can be capped; what their own quotas throttled is in `throttled_ns`, too."""
 
     around_ppm: int
     used_ns: int
     throttled_ns: int
     own: Mapping[VcpuId, OwnLimit]
+
+    @property
+    def is_divided(self) -> bool:
+        """Has each of them a quota of its own, without us?"""
+        return bool(self.own) and all(own.given_ppm for own in self.own.values())
+
+    @property
+    def given_ppm(self) -> int:
+        """What these quotas come to."""
+        return sum(own.quota_ppm for own in self.own.values())
+
+    @property
+    def tightest_ppm(self) -> int:
+        """What all of them may use together; 0: there is no limit."""
+        given_ppm = self.given_ppm if self.is_divided else 0
+        return min(self.around_ppm or given_ppm, given_ppm or self.around_ppm)
 
 
 NO_LIMITS = Limits(0, 0, 0, {})

@@ -26,7 +26,6 @@ from .model import (
     Counters,
     Knobs,
     Limits,
-    OwnLimit,
     Period,
     Snapshot,
     ThreadState,
@@ -80,14 +79,15 @@ def _limits(before: Limits | None, now: Limits) -> Limits:
         max(0, now.used_ns - then.used_ns),
         max(0, now.throttled_ns - then.throttled_ns),
         {
-            vcpu: OwnLimit(own.present_ppm, max(0, own.throttled_ns - then.own.get(vcpu, own).throttled_ns))
+            vcpu: own._replace(throttled_ns=max(0, own.throttled_ns - then.own.get(vcpu, own).throttled_ns))
             for vcpu, own in now.own.items()
         },
     )
 
 
 def _without_caps(usage: dict[VcpuId, Usage], limits: Mapping[str, Limits]) -> dict[VcpuId, Usage]:
-    """The kernel counts as ready who is stopped by its cap. That is no wait for a core, nor a conflict."""
+    """The kernel counts as ready who is stopped by its own quota, ours or not. That is no wait for a core,
+    nor a conflict."""
     for one in limits.values():
         for vcpu, own in one.own.items():
             used = usage.get(vcpu)

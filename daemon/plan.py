@@ -16,7 +16,8 @@ other; then caps, the small ones first, and last those that are taken away.
   neutral weight × demand, and a changed weight is within [1/8, 8] × its neutral one;
 - a latency is positive;
 - an affinity is not empty, and within what the vCPU was allowed when we found it;
-- a cap is none, or what a period of the kernel can hold and less than a core.
+- a cap is none, or what a period of the kernel can hold and less than a core;
+- quotas of a workload whose vCPUs were given some come to no more than was given.
 
 A violation drops everything that was wanted for that workload, because a part of a decision is another
 decision; it is reported, never applied. The other half of a swap with such a workload is dropped with it,
@@ -29,8 +30,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .bandwidth.rates import CORE_PPM, LEAST_PPM
-from .model import THREAD_KNOBS, Change, Core, Decision, Knob, Period, Stake, Vcpu, VcpuId, Workload
+from .bandwidth.rates import LEAST_PPM
+from .model import (
+    CORE_PPM,
+    THREAD_KNOBS,
+    Change,
+    Core,
+    Decision,
+    Knob,
+    Limits,
+    Period,
+    Stake,
+    Vcpu,
+    VcpuId,
+    Workload,
+)
 from .period import column, seat
 from .tsa import MAX_WEIGHT_SPAN
 
@@ -200,17 +214,30 @@ def _caps(period: Period, caps: Mapping[VcpuId, int], rules: Rules, violations: 
             for vcpu, own in limits.own.items()
             if caps.get(vcpu, own.present_ppm) != own.present_ppm
         }
-        wrong = [(vcpu, ppm) for vcpu, (_, ppm) in wanted.items() if ppm and not LEAST_PPM <= ppm < CORE_PPM]
-        violations += [
-            f"workload {name}: cap {ppm} ppm of tid {vcpu.tid}: must be from {LEAST_PPM} to {CORE_PPM}"
-            for vcpu, ppm in wrong
+        wrong = [
+            f"cap {ppm} ppm of tid {vcpu.tid}: must be from {LEAST_PPM} to {CORE_PPM}"
+            for vcpu, (_, ppm) in wanted.items()
+            if ppm and not LEAST_PPM <= ppm < CORE_PPM + bool(limits.own[vcpu].given_ppm)
         ]
+        wrong += _wrong_loans(limits, wanted)
+        violations += [f"workload {name}: {complaint}" for complaint in wrong]
         if not wrong:
             changes += [
                 Change(vcpu, Knob.CAP, prior, ppm, rules.get(vcpu, UNEXPLAINED))
                 for vcpu, (prior, ppm) in wanted.items()
             ]
     return sorted(changes, key=lambda change: caps[change.vcpu] or CORE_PPM)
+
+
+def _wrong_loans(limits: Limits, wanted: Mapping[VcpuId, tuple[int, int]]) -> Iterator[str]:
+    """Quotas that others gave may be handed around, and not come to more."""
+    if not limits.is_divided:
+        return
+    after_ppm = sum(
+        wanted.get(vcpu, (0, own.present_ppm))[1] or own.quota_ppm for vcpu, own in limits.own.items()
+    )
+    if after_ppm > limits.given_ppm:
+        yield f"quotas that add up to {after_ppm} ppm: must not be more than the {limits.given_ppm} given"
 
 
 def _pairs(moves: Sequence[Move]) -> list[list[Move]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..model import CORE_PPM
+
 
 class Cap(NamedTuple):
     """So much CPU time in each period of so long."""
@@ -11,9 +13,6 @@ class Cap(NamedTuple):
     quota_us: int
     period_us: int
 
-
-CORE_PPM = 1_000_000
-"""One core, all the time."""
 
 PERIODS_US = (10_000, 20_000, 25_000, 50_000, 100_000)
 """Of a cap: short, because a vCPU that stops may hold a lock of the guest. With 16 of 10 ms for the

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import IDLE, Knob, Limits, Period, Reason, VcpuId, Workload
+from ..model import CORE_PPM, IDLE, Knob, Limits, Period, Reason, VcpuId, Workload
 from .level import level_ppm
-from .rates import CORE_PPM, LEAST_PPM, used_ppm
+from .rates import LEAST_PPM, used_ppm
 from .reserve import Reserve, followed
 
 BINDS_PERCENT = 90
@@ -89,6 +89,8 @@ def caps_of_all(
     holdings: list[CapMemory] = []
     for workload in period.workloads:
         name = workload.name
+        if name in period.limits and period.limits[name].is_divided:
+            continue  # loans.py
         capped = caps_after(period, workload, waited_for.get(name, NOBODY), holdings_of.get(name))
         if capped.holding:
             holdings.append(capped.holding)
@@ -113,7 +115,7 @@ def caps_after(
 ) -> Capped:
     """The caps of one workload after a period. `waited_for`: its critical vCPUs."""
     limits = period.limits.get(workload.name)
-    if limits is None:
+    if limits is None or not limits.around_ppm:
         return _none(limits, before)
     limit_ppm = limits.around_ppm
     use = _use(period, workload, limits, waited_for)
@@ -160,7 +162,8 @@ def _use(period: Period, workload: Workload, limits: Limits, waited_for: Collect
     for vcpu in workload.vcpus:
         used_ns = period.usage.get(vcpu.id, IDLE).consumed_ns
         total_ns += used_ns
-        if vcpu.id in limits.own and vcpu.id in period.usage and vcpu.id not in waited_for:
+        own = limits.own.get(vcpu.id)
+        if own and not own.given_ppm and vcpu.id in period.usage and vcpu.id not in waited_for:
             capped[vcpu.id] = used_ppm(used_ns, period.length_ns)
     total_ns = max(total_ns, limits.used_ns)
     return _Use(capped, max(0, used_ppm(total_ns, period.length_ns) - sum(capped.values())))

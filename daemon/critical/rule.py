@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .. import model
+from ..bandwidth.loans import NO_LOANS, Lending, Loans, loans_of_all
 from ..bandwidth.parameters import BandwidthParameters
 from ..bandwidth.rule import NO_CAPS, CapMemory, Capping, caps_of_all
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
@@ -120,9 +121,10 @@ class Critical:
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
         wishes = merged(draft.knobs, delays.wanted_ns)
         capping = self._cap(period, draft, known.holdings)
+        lending = self._lend(period, draft, known.loans)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
-        calm = calmer(known.calm, stirred=unjudged or bool(wishes) or bool(capping.holdings))
+        calm = calmer(known.calm, stirred=unjudged or bool(wishes) or bool(capping.holdings or lending.loans))
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
@@ -134,14 +136,20 @@ class Critical:
             delays.before,
             tuple(draft.late),
             capping.holdings,
+            lending.loans,
         )
         rest = periods_to_rest(calm)
-        reasons = (*draft.reasons, *delays.reasons, *capping.reasons)
-        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, caps=capping.wanted)
+        reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
+        caps = {**capping.wanted, **lending.wanted}
+        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, caps=caps)
 
     def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
         """Caps where a limit binds, if they are asked for."""
         return caps_of_all(period, draft.waited_for, before) if self.bandwidth.caps else NO_CAPS
+
+    def _lend(self, period: Period, draft: _Draft, before: Sequence[Loans]) -> Lending:
+        """Loans where each vCPU has a quota of its own."""
+        return loans_of_all(period, draft.waited_for, before) if self.bandwidth.caps else NO_LOANS
 
 
 def _waited_for(memories: Sequence[Memory], verdict: Scores) -> set[VcpuId]:
@@ -297,6 +305,9 @@ KIND = Kind(
         "critical.later": "hardly anybody waits for it, so it may start later than those that are waited for",
         "bandwidth.cap": "hardly anybody waits for it, so a cap keeps it from using up the workload's limit",
         "bandwidth.free": "it is waited for, or the workload's limit binds no more: it needs no cap",
+        "bandwidth.lend": "hardly anybody waits for it, so part of its quota is lent to those that are",
+        "bandwidth.borrow": "siblings wait for it and its own quota stopped it, so it has part of theirs",
+        "bandwidth.returned": "nothing is lent any more: its quota is as it was given",
         "critical.neutral": "it is not judged at present, so it is as if nobody were preferred",
     },
 )

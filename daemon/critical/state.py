@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..bandwidth.loans import Loans
 from ..bandwidth.rule import CapMemory
 from ..model import PolicyState, VcpuId
 from .crowd import Cpus, Crowd
@@ -23,6 +24,7 @@ class CriticalState(PolicyState):
     vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py).
     `latencies`: what those had who yield (latency.py). `late`: by how much each workload is behind (late.py).
     `holdings`: what is known of workloads whose limit binds or did (bandwidth/rule.py).
+    `loans`: what is known of workloads whose vCPUs have quotas of their own (bandwidth/loans.py).
     """
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
@@ -35,3 +37,4 @@ class CriticalState(PolicyState):
     latencies: Latencies = field(default=(), metadata=UNSHOWN)
     late: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)
     holdings: tuple[CapMemory, ...] = field(default=(), metadata=UNSHOWN)
+    loans: tuple[Loans, ...] = field(default=(), metadata=UNSHOWN)

@@ -40,6 +40,17 @@ def read_quota(file: str) -> str:
     return " ".join(words)
 
 
+def cores_of(quota: str) -> float:
+    """How much of a core a pair of quota and period is; 0: none.
+
+    >>> cores_of("50000 100000"), cores_of("max 100000")
+    (0.5, 0.0)
+    """
+    quota_us, _, period_us = quota.partition(" ")
+    is_limit = quota_us.isdecimal() and period_us.isdecimal() and int(period_us)
+    return int(quota_us) / int(period_us) if is_limit else 0.0
+
+
 def write_quota(file: str, value: str) -> None:
     """Set both. On v1, where they are two files, another period is written while there is no quota: half of
     a change could be more than the group around allows (tg_cfs_schedulable_down()). Raises OSError."""

@@ -259,7 +259,7 @@ def tightest_quota(hierarchy: Hierarchy, group: str) -> GroupQuota | None:
 def quota_files(hierarchy: Hierarchy, group: str) -> Iterator[str]:
     """The files that `quota_cores` goes by."""
     for one in _upwards(hierarchy, group):
-        yield from _quota_files_at(hierarchy, one)
+        yield from quota_files_at(hierarchy, one)
 
 
 def _upwards(hierarchy: Hierarchy, group: str) -> Iterator[str]:
@@ -270,7 +270,8 @@ def _upwards(hierarchy: Hierarchy, group: str) -> Iterator[str]:
         yield group
 
 
-def _quota_files_at(hierarchy: Hierarchy, group: str) -> tuple[str, ...]:
+def quota_files_at(hierarchy: Hierarchy, group: str) -> tuple[str, ...]:
+    """The files that hold the group's own quota."""
     directory = hierarchy.directory(group)
     if hierarchy.version == 2:
         return (f"{directory}/cpu.max",)
@@ -279,7 +280,7 @@ def _quota_files_at(hierarchy: Hierarchy, group: str) -> tuple[str, ...]:
 
 def quota_at(hierarchy: Hierarchy, group: str) -> float | None:
     """How many cores' time the group's own quota allows; None: it has none."""
-    words = [word for file in _quota_files_at(hierarchy, group) for word in _words(file)]
+    words = [word for file in quota_files_at(hierarchy, group) for word in _words(file)]
     numbers = [int(word) for word in words if word.isdecimal() and len(word) < 20]  # not "max", nor "-1"
     return numbers[0] / numbers[1] if len(numbers) == len(words) == 2 and numbers[1] else None
 

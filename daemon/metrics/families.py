@@ -164,8 +164,8 @@ def _limits(tally: Totals, given: Sequence[tuple[str, Workload]]) -> Iterator[st
     yield family(
         "dasec_workload_limit_cores",
         "gauge",
-        "The tightest CPU limit around a workload, in cores.",
-        [(who, limits.around_ppm / 1_000_000) for who, _, limits in limited],
+        "The tightest CPU limit of a workload, in cores.",
+        [(who, limits.tightest_ppm / 1_000_000) for who, _, limits in limited],
     )
     yield family(
         "dasec_workload_throttled_seconds_total",
@@ -176,7 +176,7 @@ def _limits(tally: Totals, given: Sequence[tuple[str, Workload]]) -> Iterator[st
     yield family(
         "dasec_workload_capped_vcpus",
         "gauge",
-        "vCPUs with a cap below that limit.",
+        "vCPUs with a cap or a loan of ours.",
         [(who, sum(1 for own in limits.own.values() if own.present_ppm)) for who, _, limits in limited],
     )
 

@@ -62,8 +62,9 @@ KnobsRow = tuple[int | None, int | None, list[Core] | None]
 """Weight, rescheduling latency in ns, affinity."""
 
 
-LimitsRow = tuple[int, int, int, list[tuple[Ref, int, int]]]
-"""The limit in millionths of a core, ns used and throttled of it; and vCPU, cap and ns throttled by that."""
+LimitsRow = tuple[int, int, int, list[tuple[Ref, int, int, int]]]
+"""The limit in millionths of a core, ns used and throttled of it; and vCPU, what of ours is in force, ns
+throttled by its own quota, and the quota that it was given."""
 
 
 class Stages(NamedTuple):
@@ -279,7 +280,7 @@ class Decoder:
 
     def _limits(self, row: LimitsRow) -> Limits:
         around_ppm, used_ns, throttled_ns, own = row
-        capped = {self.layout.vcpu(ref): OwnLimit(ppm, ns) for ref, ppm, ns in own}
+        capped = {self.layout.vcpu(ref): OwnLimit(*one) for ref, *one in own}
         return Limits(around_ppm, used_ns, throttled_ns, capped)
 
     def _usage(self, line: PeriodLine) -> Mapping[VcpuId, Usage]:

@@ -103,7 +103,7 @@ class StatusFile:
                 guard=verdicts.get(each.name, ""),
                 left_out=short.left_out.get(each.name, 0),
                 unheard=short.unheard.get(each.name, 0),
-                limit_ppm=limits.around_ppm,
+                limit_ppm=limits.tightest_ppm,
                 throttled_ms=self._throttled_ns[each.name] // 1_000_000,
                 capped=sum(1 for own in limits.own.values() if own.present_ppm),
             )

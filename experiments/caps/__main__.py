@@ -1,4 +1,4 @@
-"""The table and the picture of the kept runs.
+"""The tables and the picture of the kept runs.
 
     python -m experiments.caps
 
@@ -7,6 +7,7 @@ The runs themselves: python -m experiments.testbed run (README.md).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -27,11 +28,18 @@ KEPT = Kept(
     plain="none",
 )
 
+EACH = replace(
+    KEPT,
+    results=KEPT.results / "each",
+    arms={**KEPT.arms, "critical+caps": "limit, `critical` with loans"},
+)
+"""The same arms where each vCPU has a quota of its own."""
+
 
 @click.command()
 def command() -> None:
-    """Print the table of the kept runs, and draw their picture."""
-    click.echo("\n".join(KEPT.table()))
+    """Print the tables of the kept runs, and draw the picture of the first."""
+    click.echo("\n".join((*KEPT.table(), "", *EACH.table())))
     KEPT.draw(KEPT.results / "p99.png")
 
 

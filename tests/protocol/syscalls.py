@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dasec.hosts.mainline import sample
-from dasec.hosts.threads import act, cores, foreign, host, put_back, share_watch, weight_watch
+from dasec.hosts.threads import act, cores, foreign, host, limits, put_back, share_watch, weight_watch
 from dasec.linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
 from dasec.linux.errors import NotFair
 from dasec.safety import groups, keeping, kernel
@@ -143,6 +143,7 @@ _REPLACED: tuple[tuple[Any, str, object], ...] = (
     (affinity, "mask", _mask),
     (affinity, "put", _put_mask),
     (host, "raise_open_files", lambda: 0),
+    (limits, "FileWatch", Watch),
     (weight_watch, "FileWatch", Watch),
     (share_watch, "FileWatch", Watch),
     (cpus, "node_of", lambda sysfs: {}),

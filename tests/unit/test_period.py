@@ -241,3 +241,10 @@ def test_time_for_which_a_cap_stops_a_thread_is_no_waiting_and_no_conflict() -> 
     made = between(1, at(1000, 20, 5), at(1080, 60, 35))
     assert (made.usage[A].ready_ns, made.usage[A].conflicts) == (10 * MS, 2)
     assert made.limits["w0"] == Limits(2_000_000, 0, 30 * MS, {A: OwnLimit(300_000, 30 * MS)})
+
+
+def test_quotas_of_all_vcpus_limit_a_workload_by_their_sum_where_that_is_less() -> None:
+    own = {A: OwnLimit(0, 0, 400_000), B: OwnLimit(0, 0, 1_500_000)}
+    assert Limits(0, 0, 0, own).tightest_ppm == 1_400_000  # a vCPU uses a core at most
+    assert Limits(1_000_000, 0, 0, own).tightest_ppm == 1_000_000
+    assert Limits(2_000_000, 0, 0, {A: own[A], B: OwnLimit(0, 0)}).tightest_ppm == 2_000_000

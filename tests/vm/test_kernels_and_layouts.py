@@ -19,9 +19,10 @@ CFS = "linux-image-amd64"
 """Debian 12's own kernel: 6.1, the last series with CFS."""
 
 CONTRACT = "tests/contract"
+QUOTAS = "tests/host/test_caps.py tests/host/test_loans.py"
 GROUPS = (
     "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py tests/host/test_probe.py"
-    " tests/host/test_machine_scopes.py tests/host/test_masks.py tests/host/test_caps.py"
+    f" tests/host/test_machine_scopes.py tests/host/test_masks.py {QUOTAS}"
 )
 HOTPLUG = "tests/host/test_cpu_hotplug.py"
 BPF = "tests/host/test_thread_counters.py"
@@ -38,7 +39,7 @@ ON_EEVDF = [
 ON_CFS = TestsRun(
     CFS,
     CgroupLayout.V2,
-    f"{CONTRACT} tests/host/test_masks.py tests/host/test_caps.py '{END_TO_END}[static]'",
+    f"{CONTRACT} tests/host/test_masks.py {QUOTAS} '{END_TO_END}[static]'",
 )
 """Whether the paper's rules find anything to do without slices depends on chance; static always does."""
 

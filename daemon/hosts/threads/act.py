@@ -116,7 +116,7 @@ class Actuator:
         return (_Step(Write(self.groups.move_ref(thread.id), place.origin, place.group), place.origin),)
 
     def _uncap(self, thread: ManagedThread) -> Verdict:
-        """As it was before us: no quota, and its period."""
+        """As it was before us: quota and period."""
         held = thread.held.get(NativeKnob.QUOTA)
         if held is None or self.put_back.restore_one(thread, held):
             return Outcome.APPLIED, ""
@@ -138,9 +138,9 @@ class Actuator:
             )
             present = str(knob.read_known(ref, self.proc))
             prior: NativeValue = present
-            if not present.startswith(bandwidth.NO_QUOTA):
-                thread.show(NativeKnob.QUOTA, None)
-                raise OSError(errno.EBUSY, f"somebody else gave {place.group} a quota")
+            known = thread.given_quota or bandwidth.NO_QUOTA
+            if present != known and not present.startswith(f"{known} "):
+                raise OSError(errno.EBUSY, f"somebody else gave {place.group} another quota")
         else:
             ref, prior, present = held.ref, held.prior, str(held.now)
         last = _Step(Write(ref, prior, new), prior)

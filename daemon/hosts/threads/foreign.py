@@ -58,6 +58,11 @@ class ReadBack:
             if thread.weight is not None:
                 self._compare(thread, thread.weight.kind)
 
+    def look_at_quotas(self, threads: Iterable[ManagedThread]) -> None:
+        """Quotas that somebody wrote to since the last look."""
+        for thread in threads:
+            self._compare(thread, NativeKnob.QUOTA)
+
     def look_closely(self, thread: ManagedThread) -> bool:
         """Every held knob of one thread. True: it may use other cores than before."""
         for kind in tuple(thread.held):
@@ -131,13 +136,17 @@ class ReadBack:
 
     def _answer(self, thread: ManagedThread, held: HeldKnob, present: NativeValue) -> None:
         kind = held.ref.kind
+        is_given_anew = kind is NativeKnob.QUOTA and bool(thread.given_quota)
+        said = _GIVEN_ANEW if is_given_anew else _SAID[self.answer]
         self.notices.say(
-            f"workload {thread.workload}: {kind} written by somebody else, {_SAID[self.answer]}",
+            f"workload {thread.workload}: {kind} written by somebody else, {said}",
             f"{kind} of {thread.vcpu.name!r} (thread {thread.id.tid}): somebody else wrote {present} "
-            f"over our {held.now}: {_SAID[self.answer]}",
+            f"over our {held.now}: {said}",
         )
         self.journal.settle((held.ref,))
         thread.drop(kind)
+        if is_given_anew:
+            return
         if self.answer is OnForeignWrite.REAPPLY:
             self._reapply(thread, held, present)
         elif self.answer is OnForeignWrite.ALERT and kind in units.MODEL_KNOB:
@@ -173,6 +182,9 @@ class ReadBack:
                 thread.drop(kind)
         thread.show(kind, None)
 
+
+_GIVEN_ANEW = "from now on that is the quota that it was given"
+"""Who limits each vCPU says how much it may use, not who writes the file (docs/decisions/0054-loans.md)."""
 
 _SAID: Mapping[OnForeignWrite, str] = {
     OnForeignWrite.YIELD: "left to them from now on",

@@ -161,6 +161,7 @@ class ThreadsHost:
         """Put everything back and let all descriptors go."""
         self._crew.close()
         self._watch.close()
+        self._limits.close()
         self._cores.close()
         self._edges.close()
         self._interface.close()
@@ -191,6 +192,9 @@ class ThreadsHost:
         self._crew.see_to_custody()
         differs = self._read_back.look_at(sample.suspects)
         differs |= self._crew.shares_changed()
+        if suspects := self._limits.suspects():
+            self._read_back.look_at_quotas(suspects)
+            differs |= self._limits.given_anew(suspects)
         for thread in sample.closely:
             if thread.id in self._crew.by_id:
                 differs |= self._read_back.look_closely(thread)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...bandwidth.rates import CORE_PPM
 from ...linux import bandwidth, cgroupfs
+from ...linux.bandwidth import GroupUse
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...linux.knob import NativeKnob
-from ...model import Limits, OwnLimit
+from ...linux.watch import FileWatch
+from ...model import CORE_PPM, Limits, OwnLimit
 from .thread import ManagedThread
+
+_UNUSED = GroupUse(0, 0)
 
 
 class Limited(NamedTuple):
-    """A workload, its tightest limit in millionths of a core and the directory of the group that has it, and
-    those of its threads whose own group has none."""
+    """A workload, its tightest limit in millionths of a core, the directory of the group that has it (0 and
+    empty: there is none around all of its threads), and those of its threads whose own group may be
+    limited."""
 
     workload: str
     around_ppm: int
@@ -31,57 +35,116 @@ class LimitLooks:
     def __init__(self, hierarchy: Hierarchy | None) -> None:
         self._hierarchy = hierarchy
         self._limited: tuple[Limited, ...] = ()
+        self._files = FileWatch()
+        self._owners: dict[str, ManagedThread] = {}
 
-    def follow(self, homes: Mapping[str, str], threads: Sequence[ManagedThread]) -> None:
+    def follow(self, homes: Mapping[str, str], threads: Iterable[ManagedThread]) -> None:
         """These are the groups around all threads of a workload, of those that have one, and all threads."""
+        if self._hierarchy is None:
+            return
         members: dict[str, list[ManagedThread]] = {name: [] for name in homes}
+        owners: dict[str, ManagedThread] = {}
         for thread in threads:
-            if thread.workload in members and self._can_be_capped(thread):
+            if thread.workload in members and self._sees_quota(self._hierarchy, thread):
                 members[thread.workload].append(thread)
+                owners.update(dict.fromkeys(_files_of(self._hierarchy, thread), thread))
+        self._watch(owners)
         self._limited = tuple(
-            one for name, home in homes.items() if (one := self._limit(name, home, members[name])) is not None
+            one
+            for name, home in homes.items()
+            if (one := self._limit(self._hierarchy, name, home, members[name])) is not None
         )
+
+    def suspects(self) -> tuple[ManagedThread, ...]:
+        """Whose own quota was written since the last look, by whomever; all of them where nobody can say."""
+        if not self._owners:
+            return ()
+        written = self._files.written() if self._files.complete else self._owners
+        return tuple(thread for file, thread in self._owners.items() if file in written)
+
+    def given_anew(self, threads: Iterable[ManagedThread]) -> bool:
+        """Has one of these another quota by now that is not from us?"""
+        before = [(thread, thread.given_quota) for thread in threads]
+        return any(
+            self._hierarchy is None
+            or not self._sees_quota(self._hierarchy, thread)
+            or thread.given_quota != given
+            for thread, given in before
+        )
+
+    def close(self) -> None:
+        """End all watches."""
+        self._files.close()
 
     def take(self) -> dict[str, Limits]:
         """Totals as they are now. A group that vanished limits nobody."""
         found: dict[str, Limits] = {}
         for workload, around_ppm, directory, threads in self._limited:
             try:
-                use = bandwidth.usage_of(directory)
+                used_ns, throttled_ns = bandwidth.usage_of(directory) if directory else _UNUSED
             except (ThreadGone, OSError):
                 continue
-            own = {thread.id: _own(thread) for thread in threads if thread.takes_caps}
-            found[workload] = Limits(around_ppm, *use, own)
+            own = {thread.id: self._own(thread) for thread in threads if thread.takes_caps}
+            throttled_ns += sum(one.throttled_ns for one in own.values() if one.given_ppm)
+            found[workload] = Limits(around_ppm, used_ns, throttled_ns, own)
         return found
 
-    def _limit(self, workload: str, home: str, threads: Sequence[ManagedThread]) -> Limited | None:
-        if self._hierarchy is None:
-            return None
-        tightest = cgroupfs.tightest_quota(self._hierarchy, home)
-        if tightest is None:
-            return None
-        group, cores = tightest
-        return Limited(workload, int(cores * CORE_PPM), self._hierarchy.directory(group), threads)
+    def _watch(self, owners: dict[str, ManagedThread]) -> None:
+        for file in self._owners.keys() - owners:
+            self._files.drop(file)
+        for file in owners.keys() - self._owners:
+            self._files.add(file)
+        self._owners = owners
 
-    def _can_be_capped(self, thread: ManagedThread) -> bool:
-        """Is there a group for it alone that nobody else gave a quota?"""
+    @staticmethod
+    def _limit(
+        hierarchy: Hierarchy, workload: str, home: str, threads: Sequence[ManagedThread]
+    ) -> Limited | None:
+        """Where some have a quota of their own and others have not, only the others can be capped; and those
+        that hold a loan give it back."""
+        given = [thread for thread in threads if thread.given_quota]
+        tightest = cgroupfs.tightest_quota(hierarchy, home)
+        if len(given) < len(threads):
+            threads = [one for one in threads if not one.given_quota or NativeKnob.QUOTA in one.held]
+            given = [thread for thread in given if NativeKnob.QUOTA in thread.held]
+        if tightest is not None:
+            group, cores = tightest
+            return Limited(workload, int(cores * CORE_PPM), hierarchy.directory(group), threads)
+        return Limited(workload, 0, "", threads) if given else None
+
+    @staticmethod
+    def _sees_quota(hierarchy: Hierarchy, thread: ManagedThread) -> bool:
+        """Is there a group for it alone whose quota is known? Remembers what others gave it."""
         place = thread.weight
-        if place is None or self._hierarchy is None or not thread.takes_caps:
+        if place is None or not thread.takes_caps:
             return False
-        if not place.made or NativeKnob.QUOTA in thread.held:
-            return True
+        held = thread.held.get(NativeKnob.QUOTA)
         try:
-            quota = bandwidth.read_quota(bandwidth.quota_file(self._hierarchy, place.group))
+            if held is not None:
+                quota = str(held.prior)
+            elif place.made:
+                quota = bandwidth.read_quota(bandwidth.quota_file(hierarchy, place.group))
+            else:
+                quota = bandwidth.NO_QUOTA
         except (ThreadGone, OSError):
             return False
-        return quota.startswith(bandwidth.NO_QUOTA)
+        thread.given_quota = "" if quota.startswith(bandwidth.NO_QUOTA) else quota
+        return True
+
+    def _own(self, thread: ManagedThread) -> OwnLimit:
+        held, place = thread.held.get(NativeKnob.QUOTA), thread.weight
+        present_ppm = held.value if held is not None and isinstance(held.value, int) else 0
+        given_ppm = bandwidth.cores_of(thread.given_quota) * CORE_PPM if thread.given_quota else 0
+        if place is None or self._hierarchy is None or not (present_ppm or given_ppm):
+            return OwnLimit(0, 0)
+        directory = os.path.dirname(held.ref.path) if held else self._hierarchy.directory(place.group)
+        try:
+            return OwnLimit(present_ppm, bandwidth.usage_of(directory).throttled_ns, int(given_ppm))
+        except (ThreadGone, OSError):
+            return OwnLimit(present_ppm, 0, int(given_ppm))
 
 
-def _own(thread: ManagedThread) -> OwnLimit:
-    held = thread.held.get(NativeKnob.QUOTA)
-    if held is None or not isinstance(held.value, int):
-        return OwnLimit(0, 0)
-    try:
-        return OwnLimit(held.value, bandwidth.usage_of(os.path.dirname(held.ref.path)).throttled_ns)
-    except (ThreadGone, OSError):
-        return OwnLimit(held.value, 0)
+def _files_of(hierarchy: Hierarchy, thread: ManagedThread) -> tuple[str, ...]:
+    """Those of a group that was there before us: nobody else gives our own groups a quota."""
+    place = thread.weight
+    return cgroupfs.quota_files_at(hierarchy, place.group) if place and not place.origin else ()

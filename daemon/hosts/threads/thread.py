@@ -57,6 +57,7 @@ class ManagedThread:
     likely our own (batch.py).
     `terms`: what whoever made it asks of us.
     `takes_caps`: nobody else has written the quota of its group, and it is alone there.
+    `given_quota`: quota and period that its group has without us; empty: none.
     `defaults`: the knobs of its own that our kernel patch or our sched_ext scheduler gives it, and what they
     come to while nobody has set them.
     """
@@ -77,6 +78,7 @@ class ManagedThread:
     terms: Terms | None = None
     workload: str = ""
     takes_caps: bool = True
+    given_quota: str = ""
     held: dict[NativeKnob, HeldKnob] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 

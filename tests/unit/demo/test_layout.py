@@ -21,7 +21,7 @@ from dasec.lab.demo.layout import (
     vcpu_group,
     vcpu_threads,
 )
-from dasec.lab.demo.scenario import FanOut, Memcached, Scenario
+from dasec.lab.demo.scenario import FanOut, Memcached, Scenario, Service
 from dasec.lab.demo.tree import TOP_NAME, Tree
 
 SCENARIO = Scenario(2, (Memcached("memcached-0"), FanOut("service-0"), FanOut("service-1")))
@@ -123,3 +123,12 @@ def test_sweeping_empty_groups_removes_them_and_sweeping_again_does_nothing(tmp_
     tree.sweep()
     tree.sweep()
     assert not tree.top.exists()
+
+
+def test_a_quota_of_each_vcpu_is_that_of_its_own_group_and_goes_with_the_limits() -> None:
+    service = Service("vm", 2, 100.0, (), vcpu_quota_cores=0.4)
+    groups = groups_for(Scenario(4, (service,)), GroupLayout.VM)
+    own = {group.name: group.quota_cores for group in groups if "vm" in group.name}
+    assert own == {"machine/vm": None, "machine/vm/vcpu0": 0.4, "machine/vm/vcpu1": 0.4}
+    unlimited = groups_for(Scenario(4, (service,)), GroupLayout.VM, limited=False)
+    assert {group.quota_cores for group in unlimited} == {None}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.caps.__main__ import KEPT
+from experiments.caps.__main__ import EACH, KEPT
 from experiments.suite.kept_cells import Seen
 
 FOLDER = Path(__file__).parents[3] / "experiments/caps"
@@ -47,3 +47,23 @@ def test_background_keeps_nearly_all_that_the_limit_left_it(runs: dict[str, Seen
 @pytest.mark.parametrize("cell", CELLS)
 def test_no_more_is_used_than_the_limit_allows(cell: str) -> None:
     assert CELLS[cell]["critical+caps"].cores < 1.01 * limit_of(cell)
+
+
+def test_the_kept_runs_with_a_quota_for_each_vcpu_give_the_published_table() -> None:
+    assert "\n".join(EACH.table()) in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+BOUND = {name: runs for name, runs in EACH.cells() if "much-each" in name}
+
+
+@pytest.mark.parametrize("runs", BOUND.values(), ids=BOUND)
+def test_loans_give_back_what_a_quota_that_is_too_small_costs(runs: dict[str, Seen]) -> None:
+    assert runs["none"].p99_ms > 40 * runs["no-limit"].p99_ms
+    assert runs["critical+caps"].p99_ms < 1.3 * runs["no-limit"].p99_ms
+    assert runs["critical+caps"].background_s > 0.49 * runs["none"].background_s
+
+
+@pytest.mark.parametrize("runs", [runs for _, runs in EACH.cells()])
+def test_with_loans_no_more_is_used_than_all_quotas_allow(runs: dict[str, Seen]) -> None:
+    (workload, *_) = tomllib.loads((FOLDER / "each.toml").read_text(encoding="utf-8"))["workload"]
+    assert runs["critical+caps"].cores < 1.01 * workload["vcpu_quota_cores"] * workload["threads"]
