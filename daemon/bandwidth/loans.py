@@ -30,7 +30,7 @@ KEPT_PERCENT = 50
 BAND_PERCENT = 15
 """Of what was given: by less a loan is neither begun nor changed."""
 
-EARNED_PERMILLE, HOARD_PERMILLE = 4, 5
+EARNED_PERMILLE, HOARD_PERMILLE = 2, 7
 """Of the sum of the quotas: what is earned for writes all the time, and how much of ten seconds may be saved
 up. So in any ten seconds writes hand out less than 1 % of it. Nothing is lent that the account could not take
 back: quotas of less than about 0.3 of a core each stay as they are (docs/measurements.md, "Loans")."""

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dasec.commands.vm import write
-from dasec.hosts.host import OnForeignWrite
+from dasec.hosts.host import HostSettings, OnForeignWrite
 from dasec.linux import affinity, cgroupfs, procfs
 from dasec.model import Change, Core, Knob, Knobs, KnobValue, Outcome, Workload
+from dasec.roster import RosterEntry
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from dasec.workloads.libvirt.metadata import NAMESPACE, Consent, render
 from guests.domains import DOMAIN, MAX_VCPUS, Numbers, boot_disk, pid_of, vcpus_of
@@ -45,11 +46,14 @@ class Site:
         self.period()
 
     def period(self) -> Workload:
-        self._now_ns += PERIOD_NS
-        snapshot = self.stage.mainline.observe(self._workloads.discover(self._now_ns).roster)
+        snapshot = self.stage.mainline.observe(self.roster())
         self.knobs: list[Knobs] = [snapshot.knobs[vcpu.id] for vcpu in snapshot.workloads[0].vcpus]
         self.workload = snapshot.workloads[0]
         return self.workload
+
+    def roster(self) -> Sequence[RosterEntry]:
+        self._now_ns += PERIOD_NS
+        return self._workloads.discover(self._now_ns).roster
 
     def hold(self) -> None:
         """All knobs of both vCPUs."""
@@ -183,6 +187,31 @@ def test_schedinfo_is_followed_in_the_next_period(build: Build) -> None:
     assert [knobs.weight for knobs in site.knobs] == [OURS[Knob.WEIGHT]] * 2, (
         "vcpuN's weights are not its business"
     )
+
+
+def test_vcpu_quotas_are_lent_schedinfo_is_followed_and_all_is_back_at_the_end(build: Build) -> None:
+    site = build(OnForeignWrite.YIELD)
+    site.domain.setSchedulerParameters({"vcpu_period": 100_000, "vcpu_quota": 40_000})
+    host = site.stage.make(HostSettings(caps=True))
+    limits = host.observe(site.roster()).limits["vm"]
+    first, second = limits.own
+    assert [own.given_ppm for own in limits.own.values()] == [400_000] * 2
+    lent = [Change(second, Knob.CAP, 0, 250_000, "test"), Change(first, Knob.CAP, 0, 550_000, "test")]
+    assert [one.outcome for one in host.apply(lent)] == [Outcome.APPLIED] * 2
+    assert [site.group(f"vcpu{at}").joinpath("cpu.cfs_quota_us").read_text() for at in (0, 1)] == [
+        "5500\n",
+        "2500\n",
+    ]
+    assert site.domain.schedulerParameters()["vcpu_quota"] == 5_500  # of the first vCPU's group
+    site.domain.setSchedulerParameters({"vcpu_period": 100_000, "vcpu_quota": 60_000})
+    own = host.observe(site.roster()).limits["vm"].own
+    assert [(one.present_ppm, one.given_ppm) for one in own.values()] == [(0, 600_000)] * 2
+    host.apply([Change(second, Knob.CAP, 0, 300_000, "test")])
+    host.close()
+    assert site.domain.schedulerParameters()["vcpu_quota"] == 60_000
+    assert [site.group(f"vcpu{at}").joinpath("cpu.cfs_quota_us").read_text() for at in (0, 1)] == [
+        "60000\n"
+    ] * 2
 
 
 @pytest.mark.parametrize("answer", list(OnForeignWrite))

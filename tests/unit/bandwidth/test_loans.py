@@ -93,7 +93,7 @@ def test_all_is_back_once_the_borrower_needs_no_more_than_it_was_given() -> None
     lent.threads[0].arrives = busy(10)
     lent.run(2 * S)
     assert in_force(lent) == [0, 0, 0, 0]
-    lent.run(12 * S)
+    lent.run(20 * S)
     assert lent.loans is None
 
 
