@@ -8,7 +8,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick
+.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick vms-quick
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -38,6 +38,11 @@ demo: ## the main job on this machine, as root; under five minutes (DEMO_ARGS="-
 experiments-quick: ## every application that can run here, every policy, as root; under 15 minutes
 	@tools/setup
 	$(BIN)/python -m experiments.apps run experiments/apps/quick.toml --anyway --out results/experiments-quick
+
+vms-quick: ## three KVM guests of our own: plain host, critical, oracle; as root, under five minutes
+	@tools/setup python
+	rm -rf build/vms-quick
+	$(BIN)/python -m experiments.bare quick --out build/vms-quick
 
 bench: ## what a control period costs (BENCH_ARGS="--vcpus 1024 --json")
 	@tools/setup python

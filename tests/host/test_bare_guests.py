@@ -1,0 +1,62 @@
+"""Three guests of our own under KVM beside the real daemon: the quick experiment, and who woke whom."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.bare.command import EXPERIMENT
+from experiments.bare.wish import ARMS, CRITICAL, GUESTS, QuickWish
+from experiments.suite.oracle import ORACLE
+from experiments.suite.store import Store
+from guests.bare.machine import why_not_kvm
+
+from .test_loads import check_nothing_is_left
+
+pytestmark = pytest.mark.host
+
+LEAST = 0.9
+
+
+def bare(repository: Path, *options: str) -> str:
+    if (why := why_not_kvm()) is not None:
+        pytest.skip(why)  # also in CI: it is KVM's threads that are looked at
+    command = [sys.executable, "-m", "experiments.bare", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=repository)
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_nothing_is_left()
+    return done.stdout
+
+
+def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Path) -> None:
+    out = tmp_path / "quick"
+    told = bare(
+        repository,
+        *("quick", "--repetitions", "1", "--seconds", "1", "--warmup", "1", "--seed", "1", "--out", str(out)),
+    )
+    assert "KVM serves here" in told
+    assert "This host cannot tell: too few --repetitions." in told
+    assert "host not as before" not in told
+    assert (out / "quick.png").stat().st_size > 0
+    (done,) = Store(out, QuickWish, EXPERIMENT).done()
+    assert sorted(run.arm for run in done.runs) == sorted(ARMS)
+    for run in done.runs:
+        assert len(run.tenants) == GUESTS
+        assert all(one.latencies.count > one.unfinished for one in run.tenants)
+        assert all(one.background_cpu_s > 0 for one in run.tenants)
+    for arm in (CRITICAL, ORACLE):
+        assert done.of(arm).decided.get("applied", 0) > 0, f"{arm} did nothing"
+
+
+def test_the_daemon_and_the_guests_agree_on_who_woke_whom(repository: Path) -> None:
+    told = bare(repository, "edges", "--seconds", "3")
+    found = re.search(r"^\| all \| (\d+) \| (\d+) \| ([0-9.]+) \| ([0-9.]+) \|", told, re.MULTILINE)
+    assert found is not None, told
+    true, said, precision, recall = map(float, found.groups())
+    assert min(true, said) > 500
+    assert precision >= LEAST
+    assert recall >= LEAST

@@ -1,0 +1,140 @@
+"""The experiments with guests of our own, without guests: what is sent, told, compared."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dasec.config.config import check
+from dasec.lab.demo.arms import CONTROL, NONE
+from experiments.bare.edges import agreement, counted, total
+from experiments.bare.load import Orders, arrivals_ns, drive
+from experiments.bare.wish import ARMS, QuickWish, groups, told
+from guests.bare.client import MOST_BYTES, VcpuStatistics
+
+COUNTS = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.integers(0, 3)), st.integers(1, 1000), min_size=1, max_size=8
+)
+WISH = QuickWish(repetitions=6, seconds=5, warmup_s=2, seed=1)
+ORDERS = Orders((), (), rate_per_s=200, serial_us=1, helper_us=1, warmup_s=0.2, seconds=0.3)
+
+
+@contextmanager
+def port(*, answers: bool) -> Iterator[int]:
+    """A guest as its client sees it: requests come back as they were, or not at all."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.bind(("127.0.0.1", 0))
+        stopped = threading.Event()
+        here.settimeout(0.02)
+
+        def serve() -> None:
+            while not stopped.is_set():
+                try:
+                    data, sender = here.recvfrom(MOST_BYTES)
+                except TimeoutError:
+                    continue
+                if answers:
+                    here.sendto(data, sender)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield here.getsockname()[1]
+        finally:
+            stopped.set()
+            thread.join()
+
+
+def expected(seed: int) -> int:
+    """Requests of the measured part."""
+    total_s = ORDERS.warmup_s + ORDERS.seconds
+    return sum(at >= ORDERS.warmup_s * 1e9 for at in arrivals_ns(ORDERS.rate_per_s, total_s, seed))
+
+
+def test_each_request_of_the_measured_part_is_counted_once_answered_or_not() -> None:
+    with port(answers=True) as good, port(answers=False) as silent:
+        orders = Orders(
+            (good, silent), (1, 2), ORDERS.rate_per_s, 1, 1, warmup_s=ORDERS.warmup_s, seconds=ORDERS.seconds
+        )
+        served, lost = drive(orders, drain_s=0.2)
+    assert (len(served.latencies_ns), served.unfinished) == (expected(1), 0)
+    assert lost.unfinished == expected(2)
+    assert lost.latencies_ns == [200_000_000] * expected(2)
+
+
+@given(st.integers(0, 1000))
+def test_arrivals_are_in_order_and_the_same_for_the_same_seed(seed: int) -> None:
+    times = list(arrivals_ns(200, 2, seed))
+    assert times == sorted(times) == list(arrivals_ns(200, 2, seed))
+    assert all(0 <= at < 2e9 for at in times)
+
+
+@pytest.mark.parametrize("arm", [arm for arm in ARMS if arm not in (NONE, CONTROL)])
+@pytest.mark.parametrize("accelerator", ["kvm", "tcg"])
+def test_the_daemon_is_told_what_it_takes(arm: str, accelerator: str) -> None:
+    config = tomllib.loads(told(arm, (11, 22, 33), accelerator))
+    check(config, arm)
+    assert [one["pids"] for one in config["workload"]] == [[11], [22], [33]]
+    assert config["guard"] == {"enabled": False}
+    names = config.get("oracle", {}).get("critical", [])
+    assert f"CPU 3/{accelerator.upper()}" not in names
+    assert (f"CPU 0/{accelerator.upper()}" in names) == (arm == "oracle")
+
+
+def test_every_repetition_has_each_arm_once_and_all_fit_into_five_minutes() -> None:
+    assert all(sorted(order) == sorted(ARMS) for order in WISH.orders)
+    assert len(WISH.orders) == WISH.repetitions
+    assert len(set(WISH.orders)) > 1
+    assert WISH.run_s * len(ARMS) * WISH.repetitions < 300
+
+
+def test_groups_come_after_their_parents() -> None:
+    made: set[str] = set()
+    for group in groups():
+        assert group.name == "" or group.name.rpartition("/")[0] in made | {""}
+        made.add(group.name)
+
+
+@given(COUNTS)
+def test_what_is_the_same_agrees_wholly(counts: dict[tuple[int, int], int]) -> None:
+    found = agreement(counts, counts)
+    assert (found.precision, found.recall) == (1, 1)
+
+
+@given(COUNTS, COUNTS)
+def test_precision_and_recall_are_the_same_with_sides_exchanged(
+    true: dict[tuple[int, int], int], said: dict[tuple[int, int], int]
+) -> None:
+    one, other = agreement(true, said), agreement(said, true)
+    assert (one.precision, one.recall) == (other.recall, other.precision)
+    assert 0 <= one.precision <= 1
+
+
+def test_a_wake_up_by_the_wrong_vcpu_is_neither_precise_nor_recalled() -> None:
+    found = agreement({(0, 1): 8, (1, 0): 2}, {(0, 1): 10, (2, 0): 6})
+    assert (found.precision, found.recall) == (8 / 16, 8 / 10)
+    both = total([found, agreement({(0, 1): 10}, {(0, 1): 10})])
+    assert (both.true, both.said, both.both) == (20, 26, 18)
+
+
+def test_a_daemon_that_says_nothing_has_no_precision() -> None:
+    assert agreement({(0, 1): 8}, {}).precision == 0
+    assert agreement({}, {(0, 1): 8}).recall == 0
+
+
+def statistics(woken_by: tuple[int, ...]) -> VcpuStatistics:
+    none = (0,) * len(woken_by)
+    return VcpuStatistics(*(0,) * 11, posted=none, rang=none, woken_by=woken_by)
+
+
+def test_what_a_guest_counted_is_what_its_counters_grew_by() -> None:
+    before = [statistics((0, 5)), statistics((3, 0))]
+    after = [statistics((0, 5)), statistics((10, 0))]
+    assert counted(before, after) == {(0, 1): 7}
