@@ -44,7 +44,7 @@ def command() -> None:
 
 @command.command()
 @click.option("--repetitions", type=click.IntRange(1, 1000), default=FEWEST, help="Fewer tell nothing.")
-@click.option("--seconds", type=click.FloatRange(0.5, 600), default=5.0, help="Measured part of a run.")
+@click.option("--seconds", type=click.FloatRange(0.5, 600), default=4.0, help="Measured part of a run.")
 @click.option("--warmup", type=click.FloatRange(0, 60), default=2.0, help="Before it: policies settle.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Of arrivals and orders, else a fresh one.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results/bare"))

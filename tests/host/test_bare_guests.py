@@ -20,6 +20,7 @@ from .test_loads import check_nothing_is_left
 pytestmark = pytest.mark.host
 
 LEAST = 0.9
+"""Measured: precision 1.000, recall 0.983 (experiments/bare/README.md)."""
 
 
 def bare(repository: Path, *options: str) -> str:

@@ -22,7 +22,7 @@ from guests.bare.client import MOST_BYTES, VcpuStatistics
 COUNTS = st.dictionaries(
     st.tuples(st.integers(0, 3), st.integers(0, 3)), st.integers(1, 1000), min_size=1, max_size=8
 )
-WISH = QuickWish(repetitions=6, seconds=5, warmup_s=2, seed=1)
+WISH = QuickWish(repetitions=6, seconds=4, warmup_s=2, seed=1)
 ORDERS = Orders((), (), rate_per_s=200, serial_us=1, helper_us=1, warmup_s=0.2, seconds=0.3)
 
 
