@@ -49,8 +49,8 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
         assert len(run.tenants) == GUESTS
         assert all(one.latencies.count > one.unfinished for one in run.tenants)
         assert all(one.background_cpu_s > 0 for one in run.tenants)
-    for arm in (CRITICAL, ORACLE):
-        assert done.of(arm).decided.get("applied", 0) > 0, f"{arm} did nothing"
+    assert done.of(CRITICAL).decided["periods"] > 0
+    assert done.of(ORACLE).decided.get("applied", 0) > 0, "the oracle did nothing"
 
 
 def test_the_daemon_and_the_guests_agree_on_who_woke_whom(repository: Path) -> None:
