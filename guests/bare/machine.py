@@ -26,13 +26,32 @@ ADDRESS = "10.0.2.15"
 TRIAL_VCPUS, TRIAL_PATIENCE_S = 2, 60.0
 """It takes half a second, or for ever."""
 
-MACHINE = (
-    "microvm,acpi=off,pit=off,pic=off,rtc=off,isa-serial=off,auto-kernel-cmdline=off,kernel-irqchip=on",
-    *("-global", "virtio-mmio.force-legacy=false", "-nodefaults", "-no-user-config"),
-    *("-display", "none", "-no-reboot", "-m", "64"),
+COMMON = (
+    *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", "64"),
     *("-device", "isa-debugcon,chardev=console,iobase=0xe9", "-device", "isa-debug-exit"),
-    *("-device", "virtio-net-device,netdev=net,csum=off,guest_csum=off,mrg_rxbuf=off"),
 )
+CARD = "netdev=net,csum=off,guest_csum=off,mrg_rxbuf=off"
+MICROVM = "microvm,acpi=off,pit=off,pic=off,rtc=off,isa-serial=off,auto-kernel-cmdline=off,kernel-irqchip=on"
+
+
+class Machine(StrEnum):
+    """Where the guest's card is."""
+
+    MICROVM = "microvm"
+    """On the memory bus, and no firmware: up in half a second."""
+
+    PC = "pc"
+    """On PCI, behind a BIOS: what libvirt can run."""
+
+    Q35 = "q35"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Of QEMU, with the card."""
+        if self is Machine.MICROVM:
+            mmio = ("-global", "virtio-mmio.force-legacy=false", "-device", f"virtio-net-device,{CARD}")
+            return ("-machine", MICROVM, *mmio)
+        return ("-machine", f"{self},kernel-irqchip=on", "-device", f"virtio-net-pci,romfile=,{CARD}")
 
 
 class Accelerator(StrEnum):
@@ -72,12 +91,16 @@ class Bare:
 
 @contextmanager
 def running(
-    accelerator: Accelerator, vcpus: int, options: str = "", patience_s: float = 250.0
+    accelerator: Accelerator,
+    vcpus: int,
+    options: str = "",
+    patience_s: float = 250.0,
+    machine: Machine = Machine.MICROVM,
 ) -> Iterator[Bare]:
     """A guest with these options (vm-images/bare/README.md) until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="dasec-bare-") as folder:
         console, said, port = Path(folder) / "console", Path(folder) / "said", _free_port()
-        command = _command(accelerator, vcpus, options, console, port)
+        command = [*_command(accelerator, vcpus, options, console, port), *machine.options]
         with said.open("wb") as sink:
             qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
         try:
@@ -109,7 +132,7 @@ def best_accelerator() -> Accelerator:
 
 def _command(accelerator: Accelerator, vcpus: int, options: str, console: Path, port: int) -> list[str]:
     return [
-        *("qemu-system-x86_64", "-name", "bare,debug-threads=on", "-machine", *MACHINE),
+        *("qemu-system-x86_64", "-name", "bare,debug-threads=on", *COMMON),
         *("-accel", accelerator, "-cpu", accelerator.cpu, "-smp", str(vcpus)),
         *("-kernel", str(bare_guest()), "-append", options),
         *("-chardev", f"file,id=console,path={console}"),

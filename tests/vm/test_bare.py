@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guests.bare.client import Client, Kind, Request, VcpuStatistics
-from guests.bare.machine import Accelerator, Bare, best_accelerator, running, why_not_kvm
+from guests.bare.machine import Accelerator, Bare, Machine, best_accelerator, running, why_not_kvm
 
 VCPUS = 4
 HELPERS = range(1, VCPUS)
@@ -27,9 +27,9 @@ def accelerator(request: pytest.FixtureRequest) -> Accelerator:
     return asked
 
 
-@pytest.fixture(scope="module")
-def guest(accelerator: Accelerator) -> Iterator[Bare]:
-    with running(accelerator, VCPUS) as guest:
+@pytest.fixture(scope="module", params=list(Machine))
+def guest(request: pytest.FixtureRequest, accelerator: Accelerator) -> Iterator[Bare]:
+    with running(accelerator, VCPUS, machine=request.param) as guest:
         yield guest
 
 

@@ -23,4 +23,17 @@ static inline uint8_t port_read8(uint16_t port)
 	return value;
 }
 
+static inline void port_write32(uint16_t port, uint32_t value)
+{
+	asm volatile("outl %0, %1" : : "a"(value), "d"(port));
+}
+
+static inline uint32_t port_read32(uint16_t port)
+{
+	uint32_t value;
+
+	asm volatile("inl %1, %0" : "=a"(value) : "d"(port));
+	return value;
+}
+
 #endif

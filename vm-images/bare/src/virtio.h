@@ -11,18 +11,22 @@
 #define VIRTIO_F_VERSION_1 32
 
 struct virtio {
+	const struct virtio_transport *transport;
 	uint64_t base;
 	const uint8_t *config; /* the kind's own registers */
+	uint64_t notify[2];    /* by queue, where the transport has a place for each */
 };
 
-/* Finds the network card, takes these features and QUEUES queues; false: there is none, or it refuses. */
-bool virtio_mmio_open(struct virtio *device, uint64_t features, struct virtqueue *queues, uint32_t count);
+struct virtio_transport {
+	/* Finds the network card, takes these features and COUNT queues; false: there is none, or it refuses. */
+	bool (*open)(struct virtio *device, uint64_t features, struct virtqueue *queues, uint32_t count);
+	/* From here on it works. */
+	void (*run)(struct virtio *device);
+	void (*notify)(struct virtio *device, uint32_t queue);
+	/* Its interrupt line falls only then. */
+	void (*acknowledge)(struct virtio *device);
+};
 
-/* From here on it works. */
-void virtio_mmio_run(struct virtio *device);
-void virtio_mmio_notify(struct virtio *device, uint32_t queue);
-
-/* Its interrupt line falls only then. */
-void virtio_mmio_acknowledge(struct virtio *device);
+extern const struct virtio_transport virtio_mmio, virtio_pci;
 
 #endif

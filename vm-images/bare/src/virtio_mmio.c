@@ -67,7 +67,7 @@ static void route_interrupt(uint32_t line)
 	*mmio(IOAPIC + IOAPIC_DATA) = VECTOR_DEVICE;
 }
 
-bool virtio_mmio_open(struct virtio *device, uint64_t features, struct virtqueue *queues, uint32_t count)
+static bool open_card(struct virtio *device, uint64_t features, struct virtqueue *queues, uint32_t count)
 {
 	uint32_t slot = 0;
 
@@ -86,17 +86,21 @@ bool virtio_mmio_open(struct virtio *device, uint64_t features, struct virtqueue
 	return true;
 }
 
-void virtio_mmio_run(struct virtio *device)
+static void run(struct virtio *device)
 {
 	*reg(device, REG_STATUS) = STATUS_SEEN | STATUS_DRIVER | STATUS_FEATURES | VIRTIO_STATUS_OK;
 }
 
-void virtio_mmio_notify(struct virtio *device, uint32_t queue)
+static void notify(struct virtio *device, uint32_t queue)
 {
 	*reg(device, REG_NOTIFY) = queue;
 }
 
-void virtio_mmio_acknowledge(struct virtio *device)
+static void acknowledge(struct virtio *device)
 {
 	*reg(device, REG_ACKNOWLEDGE) = *reg(device, REG_INTERRUPTS);
 }
+
+const struct virtio_transport virtio_mmio = {
+	.open = open_card, .run = run, .notify = notify, .acknowledge = acknowledge,
+};

@@ -17,15 +17,27 @@ static struct virtqueue queues[2];
 static uint8_t received[QUEUE_SIZE][BUFFER], sent[QUEUE_SIZE][BUFFER];
 static uint8_t address[MAC];
 
+static bool find_card(void)
+{
+	static const struct virtio_transport *const transports[] = {&virtio_mmio, &virtio_pci};
+	const uint64_t features = 1ul << VIRTIO_F_VERSION_1 | 1ul << VIRTIO_NET_F_MAC;
+
+	for (unsigned int i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
+		card.transport = transports[i];
+		if (card.transport->open(&card, features, queues, 2))
+			return true;
+	}
+	return false;
+}
+
 void virtio_net_start(void)
 {
-	if (!virtio_mmio_open(&card, 1ul << VIRTIO_F_VERSION_1 | 1ul << VIRTIO_NET_F_MAC, queues, 2))
+	if (!(present = find_card()))
 		return;
-	present = true;
 	for (unsigned int i = 0; i < MAC; i++)
 		address[i] = ((const volatile uint8_t *)card.config)[i];
 	queues[SEND].available.flags = NO_INTERRUPT;
-	virtio_mmio_run(&card);
+	card.transport->run(&card);
 	for (uint16_t slot = 0; slot < QUEUE_SIZE; slot++) {
 		queues[RECEIVE].descriptors[slot].address = (uint64_t)received[slot];
 		queues[RECEIVE].descriptors[slot].bytes = BUFFER;
@@ -33,13 +45,13 @@ void virtio_net_start(void)
 		queues[SEND].descriptors[slot].address = (uint64_t)sent[slot];
 		virtqueue_offer(&queues[RECEIVE], slot);
 	}
-	virtio_mmio_notify(&card, RECEIVE);
+	card.transport->notify(&card, RECEIVE);
 }
 
 void virtio_net_acknowledge(void)
 {
 	if (present)
-		virtio_mmio_acknowledge(&card);
+		card.transport->acknowledge(&card);
 }
 
 bool virtio_net_receive(uint16_t *slot, uint32_t *bytes)
@@ -58,7 +70,7 @@ uint8_t *virtio_net_frame(uint16_t slot)
 void virtio_net_release(uint16_t slot)
 {
 	if (virtqueue_offer(&queues[RECEIVE], slot))
-		virtio_mmio_notify(&card, RECEIVE);
+		card.transport->notify(&card, RECEIVE);
 }
 
 void virtio_net_send(const uint8_t *frame, uint32_t bytes)
@@ -73,7 +85,7 @@ void virtio_net_send(const uint8_t *frame, uint32_t bytes)
 	memcpy(sent[slot] + HEADER, frame, bytes);
 	queue->descriptors[slot].bytes = HEADER + bytes;
 	if (virtqueue_offer(queue, slot))
-		virtio_mmio_notify(&card, SEND);
+		card.transport->notify(&card, SEND);
 }
 
 const uint8_t *virtio_net_address(void)
