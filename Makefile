@@ -1,5 +1,6 @@
-# `make help` lists the targets. DEMO_ARGS, TEST_ARGS, BENCH_ARGS, SOAK_ARGS, HOSTILE_ARGS and IMAGES are passed on.
+# `make help` lists the targets. DEMO_ARGS, VMS_ARGS, TEST_ARGS, BENCH_ARGS, SOAK_ARGS, HOSTILE_ARGS and IMAGES are passed on.
 DEMO_ARGS ?=
+VMS_ARGS ?=
 SOAK_ARGS ?=
 HOSTILE_ARGS ?=
 TEST_ARGS ?=
@@ -39,10 +40,10 @@ experiments-quick: ## every application that can run here, every policy, as root
 	@tools/setup
 	$(BIN)/python -m experiments.apps run experiments/apps/quick.toml --anyway --out results/experiments-quick
 
-vms-quick: ## three KVM guests of our own: plain host, critical, oracle; as root, under five minutes
+vms-quick: ## three KVM guests of our own: plain host, critical, oracle; as root, five minutes (VMS_ARGS=--libvirt)
 	@tools/setup python
 	rm -rf build/vms-quick
-	$(BIN)/python -m experiments.bare quick --out build/vms-quick
+	$(BIN)/python -m experiments.bare quick --out build/vms-quick $(VMS_ARGS)
 
 bench: ## what a control period costs (BENCH_ARGS="--vcpus 1024 --json")
 	@tools/setup python

@@ -21,6 +21,7 @@ from dasec.lab.demo.robust import FEWEST
 from guests.bare.built import bare_guest
 from guests.bare.machine import Accelerator, why_not_kvm
 from guests.built import HostCannotError
+from guests.libvirtd import missing_tools
 
 from ..suite.blocks import Block
 from ..suite.clock import Clock, minutes
@@ -48,7 +49,10 @@ def command() -> None:
 @click.option("--warmup", type=click.FloatRange(0, 60), default=2.0, help="Before it: policies settle.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Of arrivals and orders, else a fresh one.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("results/bare"))
-def quick(repetitions: int, seconds: float, warmup: float, seed: int | None, out: Path) -> None:
+@click.option("--libvirt", is_flag=True, help="Guests are domains; the daemon finds them.")
+def quick(
+    repetitions: int, seconds: float, warmup: float, seed: int | None, out: Path, libvirt: bool
+) -> None:  # noqa: FBT001
     """Plain host, plain host again, `critical` and an oracle; a verdict, a table and a picture."""
     wish = QuickWish(repetitions, seconds, warmup, secrets.randbelow(2**31) if seed is None else seed)
     store = Store(out, QuickWish, EXPERIMENT)
@@ -56,24 +60,25 @@ def quick(repetitions: int, seconds: float, warmup: float, seed: int | None, out
         raise Refusal(
             ExitStatus.USAGE, f"{EXPERIMENT}: --out: {out}: holds results: name another folder, or remove it"
         )
-    accelerator = _accelerator()
+    accelerator = _accelerator(libvirt=libvirt)
     store.begin(Asked(wish, {**facts.metadata(), "accelerator": str(accelerator)}))
-    leaving_as_before(EXPERIMENT, out, lambda: _measure(wish, store, accelerator))
-    _tell(wish, store, Situation.of(accelerator), out)
+    leaving_as_before(EXPERIMENT, out, lambda: _measure(wish, store, accelerator, libvirt=libvirt))
+    _tell(wish, store, Situation.of(accelerator, libvirt=libvirt), out)
 
 
 @command.command()
 @click.option("--seconds", type=click.FloatRange(0.5, 600), default=10.0, help="Of load.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, help="Of arrivals.")
-def edges(seconds: float, seed: int) -> None:
+@click.option("--libvirt", is_flag=True, help="Guests are domains; the daemon finds them.")
+def edges(seconds: float, seed: int, libvirt: bool) -> None:  # noqa: FBT001
     """Who woke whom: what the daemon recorded beside what the guests themselves counted."""
     wish = QuickWish(1, seconds, 0.0, seed)
-    accelerator = _accelerator()
+    accelerator = _accelerator(libvirt=libvirt)
     found: list[Agreement] = []
     leaving_as_before(
         EXPERIMENT,
         Path("nothing"),
-        lambda: _on_stage(accelerator, lambda stage: found.extend(compared(stage, wish))),
+        lambda: _on_stage(accelerator, lambda stage: found.extend(compared(stage, wish)), libvirt=libvirt),
     )
     rows = zip((*guest_names(), "all"), (*found, total(found)), strict=True)
     head = ("guest", "wake-ups by its own count", "by the daemon's", "precision", "recall")
@@ -88,10 +93,14 @@ def edges(seconds: float, seed: int) -> None:
     )
 
 
-def _accelerator() -> Accelerator:
+def _accelerator(*, libvirt: bool) -> Accelerator:
     """KVM where it serves; says so in one line. Refuses where no guest can be had."""
     needs.check_root()
     needs.check_libraries()
+    if libvirt and (missing := missing_tools()):
+        raise Refusal(
+            ExitStatus.HOST, f"{EXPERIMENT}: {', '.join(missing)}: not found: DASEC_CI=1 tools/setup"
+        )
     try:
         bare_guest()
         why = why_not_kvm()
@@ -101,22 +110,22 @@ def _accelerator() -> Accelerator:
     return Accelerator.TCG if why else Accelerator.KVM
 
 
-def _on_stage(accelerator: Accelerator, act: Callable[[Stage], None]) -> None:
+def _on_stage(accelerator: Accelerator, act: Callable[[Stage], None], *, libvirt: bool) -> None:
     tree = needs.find_tree()
-    with prepared(tree) as directory, staged(tree, directory, accelerator) as stage:
+    with prepared(tree) as directory, staged(tree, directory, accelerator, libvirt=libvirt) as stage:
         act(stage)
 
 
-def _measure(wish: QuickWish, store: Store[QuickWish], accelerator: Accelerator) -> None:
+def _measure(wish: QuickWish, store: Store[QuickWish], accelerator: Accelerator, *, libvirt: bool) -> None:
     for line in facts.warnings(len(os.sched_getaffinity(0))):
         click.echo(f"warning: {line}")
-    _on_stage(accelerator, lambda stage: _repeat(wish, store, stage))
+    _on_stage(accelerator, lambda stage: _repeat(wish, store, stage), libvirt=libvirt)
 
 
 def _repeat(wish: QuickWish, store: Store[QuickWish], stage: Stage) -> None:
     """The arms of a repetition follow each other in random order with the same requests."""
     clock = Clock(len(ARMS) * wish.repetitions, wish.run_s)
-    situation = Situation.of(stage.accelerator)
+    situation = Situation.of(stage.accelerator, libvirt=bool(stage.inside))
     for repetition, order in enumerate(wish.orders):
         runs = []
         for arm in order:

@@ -23,6 +23,8 @@ from dasec.lab.demo.tree import Tree
 from dasec.lab.load_tool import latencies
 from guests.bare import machine
 from guests.bare.client import Client
+from guests.bare.domain import PREFIX, domain
+from guests.libvirtd import Libvirtd
 
 from .load import ANSWERS, ORDERS, Answers, Orders
 from .wish import (
@@ -51,6 +53,8 @@ class Stage:
     directory: Path
     accelerator: machine.Accelerator
     guests: tuple[machine.Bare, ...]
+    inside: tuple[str, ...] = ()
+    """What a command begins with that shall see the guests' libvirtd."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -59,16 +63,47 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(tree: Tree, directory: Path, accelerator: machine.Accelerator) -> Iterator[Stage]:
+def staged(
+    tree: Tree, directory: Path, accelerator: machine.Accelerator, *, libvirt: bool
+) -> Iterator[Stage]:
     """All guests, up and known to their networks."""
     tree.make(groups())
     with ExitStack() as stack:
-        guests = [stack.enter_context(machine.running(accelerator, VCPUS, OPTIONS)) for _ in range(GUESTS)]
+        if libvirt:
+            daemon = stack.enter_context(_libvirtd(directory))
+            guests = _domains(stack, daemon, accelerator)
+            inside = tuple(map(str, daemon.inside()))
+        else:
+            guests = [
+                stack.enter_context(machine.running(accelerator, VCPUS, OPTIONS)) for _ in range(GUESTS)
+            ]
+            for one in guests:
+                tree.place_process(one.pid, MACHINE)
+            inside = ()
         for one in guests:
-            tree.place_process(one.pid, MACHINE)
             with closing(Client(one.address)) as client:
                 client.statistics(0)  # from now on QEMU's network knows where the guest is
-        yield Stage(tree, directory, accelerator, tuple(guests))
+        yield Stage(tree, directory, accelerator, tuple(guests), inside)
+
+
+@contextlib.contextmanager
+def _libvirtd(directory: Path) -> Iterator[Libvirtd]:
+    daemon = Libvirtd(directory / "libvirtd.log")
+    try:
+        yield daemon
+    finally:
+        daemon.destroy()
+        daemon.close()
+
+
+def _domains(stack: ExitStack, daemon: Libvirtd, accelerator: machine.Accelerator) -> list[machine.Bare]:
+    import libvirt
+
+    connection = stack.enter_context(closing(libvirt.open(daemon.uri)))
+    return [
+        stack.enter_context(domain(daemon, connection, accelerator, name, VCPUS, OPTIONS))
+        for name in guest_names()
+    ]
 
 
 @contextlib.contextmanager
@@ -77,8 +112,8 @@ def controlled(stage: Stage, arm: str, record: Path | None = None) -> Iterator[C
     if arm in (NONE, CONTROL):
         yield None
         return
-    settings = told(arm, stage.pids, stage.accelerator)
-    with running(stage.tree, stage.directory, arm, settings, record) as controller:
+    settings = told(arm, stage.accelerator, f"{PREFIX}*" if stage.inside else stage.pids)
+    with running(stage.tree, stage.directory, arm, settings, record, stage.inside) as controller:
 
         def decided() -> bool:
             controller.ensure_alive()

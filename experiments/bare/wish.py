@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dasec.lab.demo.arms import CONTROL, NONE, schedule, settings_of
@@ -62,14 +63,18 @@ def guest_names() -> tuple[str, ...]:
     return tuple(f"bare-{number}" for number in range(1, GUESTS + 1))
 
 
-def told(arm: str, pids: tuple[int, ...], accelerator: str) -> str:
-    """The daemon's configuration under an arm that has one."""
+def told(arm: str, accelerator: str, guests: Sequence[int] | str) -> str:
+    """The daemon's configuration under an arm that has one; guests are processes, or the names of domains."""
     if arm == ORACLE:
         vcpus = [f"CPU {vcpu}/{accelerator.upper()}" for vcpu in range(VCPUS) if vcpu != BACKGROUND_VCPU]
         settings = oracle_settings([EMULATOR, *vcpus])
     else:
         settings = settings_of(arm).partition("\n[guard]")[0]
-    managed = [Managed(name, NEUTRAL * VCPUS, (pid,)) for name, pid in zip(guest_names(), pids, strict=True)]
+    if isinstance(guests, str):
+        return configuration(arm, [], settings) + f'\n[[workload]]\nname = "vms"\nlibvirt = "{guests}"\n'
+    managed = [
+        Managed(name, NEUTRAL * VCPUS, (pid,)) for name, pid in zip(guest_names(), guests, strict=True)
+    ]
     return configuration(arm, managed, settings + OWN_GROUPS)
 
 
@@ -80,6 +85,6 @@ class Situation:
     name: str
 
     @classmethod
-    def of(cls, accelerator: str) -> Situation:
-        """What runs the vCPUs is all that differs between hosts here."""
-        return cls(f"{GUESTS} guests, {accelerator}")
+    def of(cls, accelerator: str, *, libvirt: bool) -> Situation:
+        """What runs the vCPUs, and who started the guests."""
+        return cls(f"{GUESTS} {'domains' if libvirt else 'guests'}, {accelerator}")

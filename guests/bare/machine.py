@@ -99,15 +99,15 @@ def running(
 ) -> Iterator[Bare]:
     """A guest with these options (vm-images/bare/README.md) until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="dasec-bare-") as folder:
-        console, said, port = Path(folder) / "console", Path(folder) / "said", _free_port()
+        console, said, port = Path(folder) / "console", Path(folder) / "said", free_port()
         command = [*_command(accelerator, vcpus, options, console, port), *machine.options]
         with said.open("wb") as sink:
             qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
         try:
-            wait_for(lambda: _is_up(console) or qemu.poll() is not None, patience_s)
+            wait_for(lambda: said_up(console) or qemu.poll() is not None, patience_s)
             if qemu.poll() is not None:
                 raise BareDiedError(said.read_text(errors="replace").strip() or "QEMU said nothing")
-            yield Bare(qemu.pid, ("127.0.0.1", port), _online(console))
+            yield Bare(qemu.pid, ("127.0.0.1", port), online(console))
         finally:
             qemu.kill()
             qemu.wait()
@@ -140,17 +140,20 @@ def _command(accelerator: Accelerator, vcpus: int, options: str, console: Path, 
     ]
 
 
-def _is_up(console: Path) -> bool:
+def said_up(console: Path) -> bool:
+    """Has the guest said that its vCPUs are there?"""
     return console.exists() and UP.search(console.read_text(errors="replace")) is not None
 
 
-def _online(console: Path) -> int:
+def online(console: Path) -> int:
+    """vCPUs that came up, as it said there."""
     found = UP.search(console.read_text(errors="replace"))
     assert found is not None
     return int(found.group(1))
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A UDP port of the loopback that nobody has at the moment."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

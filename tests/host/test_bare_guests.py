@@ -53,8 +53,9 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
     assert done.of(ORACLE).decided.get("applied", 0) > 0, "the oracle did nothing"
 
 
-def test_the_daemon_and_the_guests_agree_on_who_woke_whom(repository: Path) -> None:
-    told = bare(repository, "edges", "--seconds", "3")
+@pytest.mark.parametrize("way", [(), ("--libvirt",)], ids=["processes", "domains"])
+def test_the_daemon_and_the_guests_agree_on_who_woke_whom(repository: Path, way: tuple[str, ...]) -> None:
+    told = bare(repository, "edges", "--seconds", "3", *way)
     found = re.search(r"^\| all \| (\d+) \| (\d+) \| ([0-9.]+) \| ([0-9.]+) \|", told, re.MULTILINE)
     assert found is not None, told
     true, said, precision, recall = map(float, found.groups())

@@ -91,12 +91,19 @@ def configuration(policy: str, workloads: Sequence[Managed], settings: str | Non
 
 @contextlib.contextmanager
 def running(
-    tree: Tree, directory: Path, policy: str, told: str, record: Path | None = None
+    tree: Tree,
+    directory: Path,
+    policy: str,
+    told: str,
+    record: Path | None = None,
+    inside: Sequence[str] = (),
 ) -> Iterator[Controller]:
-    """The daemon, so configured, runs while the block does; it must put everything back at the end."""
+    """The daemon, so configured, runs while the block does; it must put everything back at the end.
+    `inside` is what a command begins with that shall see a libvirtd in a namespace of its own."""
     config, log, state = directory / "dasec.toml", directory / "daemon.log", directory / "state"
     config.write_text(told, encoding="utf-8")
-    command = [sys.executable, "-P", "-m", "dasec", "run", "--config", str(config), "--directory", str(state)]
+    command = [*inside, sys.executable, "-P", "-m", "dasec", "run"]
+    command += ["--config", str(config), "--directory", str(state)]
     command += ["--record", str(record)] if record else []
     process = start(tree, DAEMON, command, log)
     controller = Controller(policy, process, log, state)

@@ -79,13 +79,20 @@ def test_arrivals_are_in_order_and_the_same_for_the_same_seed(seed: int) -> None
 @pytest.mark.parametrize("arm", [arm for arm in ARMS if arm not in (NONE, CONTROL)])
 @pytest.mark.parametrize("accelerator", ["kvm", "tcg"])
 def test_the_daemon_is_told_what_it_takes(arm: str, accelerator: str) -> None:
-    config = tomllib.loads(told(arm, (11, 22, 33), accelerator))
+    config = tomllib.loads(told(arm, accelerator, (11, 22, 33)))
     check(config, arm)
     assert [one["pids"] for one in config["workload"]] == [[11], [22], [33]]
     assert config["guard"] == {"enabled": False}
     names = config.get("oracle", {}).get("critical", [])
     assert f"CPU 3/{accelerator.upper()}" not in names
     assert (f"CPU 0/{accelerator.upper()}" in names) == (arm == "oracle")
+
+
+def test_domains_are_told_by_their_names() -> None:
+    config = tomllib.loads(told("critical", "kvm", "dasec-1-*"))
+    check(config, "critical")
+    assert config["workload"] == [{"name": "vms", "libvirt": "dasec-1-*"}]
+    assert "host" not in config
 
 
 def test_every_repetition_has_each_arm_once_and_all_fit_into_five_minutes() -> None:

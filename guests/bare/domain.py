@@ -1,0 +1,81 @@
+"""The guest as a domain of a libvirtd: libvirt makes its groups, and the daemon's own discovery finds it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from guests.bare.built import bare_guest
+from guests.bare.machine import ADDRESS, CARD, PORT, Accelerator, Bare, free_port, online, said_up
+from guests.domains import pid_of
+from guests.libvirtd import Libvirtd
+from guests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from libvirt import virConnect
+
+PREFIX = f"dasec-{os.getpid()}-"
+"""Groups are named after domains, and those of all libvirtds of a machine lie side by side."""
+
+START_S = 250.0
+"""Through a BIOS, beside others."""
+
+CPU = {
+    Accelerator.KVM: (
+        "<cpu mode='host-passthrough'><feature policy='disable' name='arch-capabilities'/></cpu>"
+    ),
+    Accelerator.TCG: "<cpu mode='maximum'/>",
+}
+TYPE = {Accelerator.KVM: "kvm", Accelerator.TCG: "qemu"}
+
+DOMAIN = """
+<domain type='{type}' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+  <name>{name}</name>
+  <memory unit='MiB'>64</memory>
+  <vcpu>{vcpus}</vcpu>
+  <os><type arch='x86_64' machine='pc'>hvm</type><kernel>{kernel}</kernel><cmdline>{options}</cmdline></os>
+  <features><acpi/></features>
+  {cpu}
+  <devices>
+    <emulator>/usr/bin/qemu-system-x86_64</emulator>
+    <controller type='usb' model='none'/><memballoon model='none'/>
+  </devices>
+  <qemu:commandline>{arguments}</qemu:commandline>
+</domain>
+"""
+CARD_PLACE = "addr=0x10"
+"""Far from where libvirt puts what it knows of."""
+
+
+@contextmanager
+def domain(
+    libvirtd: Libvirtd, connection: virConnect, accelerator: Accelerator, name: str, vcpus: int, options: str
+) -> Iterator[Bare]:
+    """A domain of that name behind PREFIX, up, until the end of the block."""
+    console, port = Path(f"/run/libvirt/{name}.console"), free_port()
+    arguments = (
+        *("-chardev", f"file,id=console,path={console}"),
+        *("-device", "isa-debugcon,chardev=console,iobase=0xe9"),
+        *("-netdev", f"user,id=net,hostfwd=udp:127.0.0.1:{port}-{ADDRESS}:{PORT}"),
+        *("-device", f"virtio-net-pci,romfile=,{CARD_PLACE},{CARD}"),
+    )
+    definition = DOMAIN.format(
+        type=TYPE[accelerator],
+        name=PREFIX + name,
+        vcpus=vcpus,
+        kernel=bare_guest(),
+        options=escape(options),
+        cpu=CPU[accelerator],
+        arguments="".join(f"<qemu:arg value='{escape(one)}'/>" for one in arguments),
+    )
+    made = connection.createXML(definition)
+    seen = libvirtd.root / console.relative_to("/")
+    try:
+        wait_for(lambda: said_up(seen), START_S)
+        yield Bare(pid_of(libvirtd, PREFIX + name), ("127.0.0.1", port), online(seen))
+    finally:
+        made.destroy()
