@@ -53,12 +53,11 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
     assert done.of(ORACLE).decided.get("applied", 0) > 0, "the oracle did nothing"
 
 
-@pytest.mark.parametrize("way", [(), ("--libvirt",)], ids=["processes", "domains"])
-def test_the_daemon_and_the_guests_agree_on_who_woke_whom(repository: Path, way: tuple[str, ...]) -> None:
-    told = bare(repository, "edges", "--seconds", "3", *way)
+def test_the_daemon_and_domains_of_libvirt_agree_on_who_woke_whom(repository: Path) -> None:
+    told = bare(repository, "edges", "--libvirt", "--seconds", "2")
     found = re.search(r"^\| all \| (\d+) \| (\d+) \| ([0-9.]+) \| ([0-9.]+) \|", told, re.MULTILINE)
     assert found is not None, told
     true, said, precision, recall = map(float, found.groups())
-    assert min(true, said) > 500
+    assert min(true, said) > 300
     assert precision >= LEAST
     assert recall >= LEAST
