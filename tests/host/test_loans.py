@@ -62,16 +62,6 @@ def divided(stage: MainlineStage, group: TestGroup) -> Iterator[Divided]:
         stage.end(vcpu)
 
 
-def test_quotas_that_were_given_are_seen_with_what_they_stopped(divided: Divided) -> None:
-    limits = divided.see()
-    assert limits.is_divided
-    assert limits.tightest_ppm == 800_000
-    assert {vcpu: own[::2] for vcpu, own in limits.own.items()} == {
-        divided.serves: (0, 400_000),
-        divided.computes: (0, 400_000),
-    }
-
-
 def test_a_loan_is_in_force_shown_and_returned_with_quota_and_period_as_they_were(divided: Divided) -> None:
     divided.see()
     assert divided.lend(divided.computes, 250_000) is Outcome.APPLIED

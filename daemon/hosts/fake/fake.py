@@ -20,7 +20,9 @@ from ...model import (
     Knob,
     Knobs,
     KnobValue,
+    Limits,
     Outcome,
+    OwnLimit,
     Restored,
     Result,
     Shortfall,
@@ -61,6 +63,7 @@ class FakeThread:
     counters: Stretch = Stretch()
     knobs: Knobs = field(default_factory=lambda: Knobs(NEUTRAL_WEIGHT, DEFAULT_SLICE_NS, frozenset()))
     start_ticks: int = 1
+    quota_ppm: int = 0
 
     @property
     def id(self) -> VcpuId:
@@ -174,6 +177,10 @@ class FakeHost:
         """What the fake kernel holds, whoever wrote it."""
         return self._living(vcpu).knobs
 
+    def quota_of(self, vcpu: VcpuId) -> int:
+        """What the fake kernel lets it use, in millionths of a core, whoever wrote it; 0: no quota."""
+        return self._living(vcpu).quota_ppm
+
     # The Host protocol.
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
@@ -197,6 +204,7 @@ class FakeHost:
             tuple(workloads),
             {one.id: _counters(one) for one in seen},
             {one.id: self._shown(one) for one in seen},
+            dict(self._limits(workloads)),
         )
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
@@ -226,14 +234,17 @@ class FakeHost:
             return Result(change, Outcome.VANISHED, "not managed (any more)")
         if thread.policy != "fair":
             return Result(change, Outcome.REJECTED, f"not touched: {thread.policy}")
-        present = _value(self._shown(thread), change.knob)
-        if present is None:
+        present = _value(thread, self._shown(thread), change.knob)
+        if present is None or key in self._yielded:
             return Result(change, Outcome.YIELDED, "not ours to write")
         if isinstance(change.new, frozenset) and not (change.new and change.new <= self._allowed(thread)):
             return Result(change, Outcome.REJECTED, "outside the cores that the thread may use")
         if self._dry_run:
             return Result(change, Outcome.DRY_RUN)
         held = self._held.get(key)
+        if change.knob is Knob.CAP and not change.new:
+            self._put_back([key] if held else [])
+            return Result(change, Outcome.APPLIED)
         self._held[key] = _Held(held.prior if held else present, change.new)
         self._set(change.vcpu, change.knob, change.new)
         self.writes.append(change)
@@ -247,7 +258,7 @@ class FakeHost:
             thread = self._threads.get((vcpu.pid, vcpu.tid))
             if thread is None or thread.id != vcpu:
                 vanished += 1
-            elif _value(thread.knobs, knob) == held.ours:
+            elif _value(thread, thread.knobs, knob) == held.ours:
                 self._set(vcpu, knob, held.prior)
                 put_back += 1
             else:
@@ -255,14 +266,29 @@ class FakeHost:
         return Restored(put_back, tuple(left_alone), vanished, ())
 
     def _notice_foreign_writes(self) -> None:
-        """What somebody else wrote over ours is theirs from now on."""
+        """What somebody else wrote over ours is theirs from now on; but over a quota that was given it is
+        what is given now."""
         for (vcpu, knob), held in tuple(self._held.items()):
             thread = self._threads.get((vcpu.pid, vcpu.tid))
             if thread is None or thread.id != vcpu:
                 del self._held[vcpu, knob]
-            elif _value(thread.knobs, knob) != held.ours:
+            elif _value(thread, thread.knobs, knob) != held.ours:
                 del self._held[vcpu, knob]
-                self._yielded.add((vcpu, knob))
+                if knob is not Knob.CAP or not held.prior:
+                    self._yielded.add((vcpu, knob))
+
+    def _limits(self, workloads: Iterable[Workload]) -> Iterator[tuple[str, Limits]]:
+        """Of those whose vCPUs have quotas of their own."""
+        for workload in workloads:
+            own = {vcpu.id: self._own(vcpu.id) for vcpu in workload.vcpus}
+            if own and all(one.given_ppm for one in own.values()):
+                yield workload.name, Limits(0, 0, 0, own)
+
+    def _own(self, vcpu: VcpuId) -> OwnLimit:
+        held, quota_ppm = self._held.get((vcpu, Knob.CAP)), self._living(vcpu).quota_ppm
+        if held and isinstance(held.ours, int) and isinstance(held.prior, int):
+            return OwnLimit(held.ours, 0, held.prior)
+        return OwnLimit(0, 0, quota_ppm)
 
     def _present(self, entry: RosterEntry, taken: Collection[Numbers]) -> Iterator[FakeThread]:
         """Those of a workload's threads that are there, are who they should be, and may be touched."""
@@ -308,6 +334,9 @@ class FakeHost:
                 knobs = knobs._replace(rescheduling_latency_ns=value)
             case Knob.AFFINITY, frozenset():
                 knobs = knobs._replace(affinity=value)
+            case Knob.CAP, int():
+                self._threads[vcpu.pid, vcpu.tid] = replace(thread, quota_ppm=value)
+                return
             case _:
                 raise ValueError(f"{value!r} is no value for {knob}")
         self._threads[vcpu.pid, vcpu.tid] = replace(thread, knobs=knobs)
@@ -318,7 +347,7 @@ def _counters(thread: FakeThread) -> Counters:
     return Counters(on_cpu_ns, ready_ns, dispatches, state, thread.core)
 
 
-def _value(knobs: Knobs, knob: Knob) -> KnobValue | None:
+def _value(thread: FakeThread, knobs: Knobs, knob: Knob) -> KnobValue | None:
     match knob:
         case Knob.WEIGHT:
             return knobs.weight
@@ -327,4 +356,4 @@ def _value(knobs: Knobs, knob: Knob) -> KnobValue | None:
         case Knob.AFFINITY:
             return knobs.affinity
         case Knob.CAP:
-            return None
+            return thread.quota_ppm
