@@ -6,11 +6,11 @@ void mailbox_post(struct cpu *from, struct cpu *to, struct job *job)
 {
 	struct mailbox *box = &to->mailbox;
 
+	from->statistics.posted[to->id]++; /* before the other one can answer the client, who then asks for it */
 	spin_lock(&box->lock);
 	box->jobs[box->head % MAILBOX_SIZE] = job;
 	__atomic_store_n(&box->head, box->head + 1, __ATOMIC_SEQ_CST);
 	spin_unlock(&box->lock);
-	from->statistics.posted[to->id]++;
 	bell_ring(from, to);
 }
 

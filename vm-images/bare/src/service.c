@@ -80,6 +80,6 @@ void service_continue(struct cpu *cpu, struct job *job)
 		answer(cpu, job);
 		return;
 	}
+	cpu->statistics.jobs++; /* before the last part of it answers the client, who then asks for it */
 	loads[job->request.kind]->help(cpu, job);
-	cpu->statistics.jobs++;
 }

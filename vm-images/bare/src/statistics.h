@@ -11,7 +11,7 @@ struct statistics {
 	uint64_t cpus;       /* of this guest */
 	uint64_t halts;      /* HLT executed */
 	uint64_t bells, devices, timers; /* interrupts taken */
-	uint64_t jobs;       /* parts of requests done here */
+	uint64_t jobs;       /* parts of requests begun here */
 	uint64_t quanta;     /* of background work */
 	uint64_t holds;      /* of the lock, by the holder */
 	uint64_t lock_waits; /* times that the lock was another's */
