@@ -158,8 +158,8 @@ def check(journal: Journal, truth: Truth, content: bytes, case: str) -> None:
 
 
 def one_run_of_lines(content: bytes, before: bytes) -> bool:
-    """The header and lines that stood one behind the other: nobody can see that others stood before or behind
-    them. A loss leaves such a file where it takes whole lines, or as many bytes out of two that begin alike."""
+    """The header and lines that stood one behind the other: nobody can see that others stood before or
+    behind them. A loss leaves that where it takes whole lines, or as many bytes of two that begin alike."""
     header, *lines = content.splitlines(keepends=True) or [b""]
     first_header, *first_lines = before.splitlines(keepends=True)
     runs = (first_lines[start : start + len(lines)] for start in range(len(first_lines) + 1))
