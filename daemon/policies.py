@@ -12,6 +12,9 @@ from .critical import rule as critical
 from .guard import Guarded, GuardParameters
 from .guard.rule import RULES as GUARD_RULES
 from .policy import Kind, Policy, Settings
+from .reservations.keep import RULES as RESERVATION_RULES
+from .reservations.keep import Reserving
+from .reservations.parameters import ReservationParameters
 from .rivals import bvt, none, parties, static
 from .settings import table_of
 
@@ -28,16 +31,20 @@ TABLES: Mapping[str, type] = MappingProxyType(
 """The classes of settings, by what the configuration and the record call them."""
 
 RULES: Mapping[str, str] = MappingProxyType(
-    {rule: words for kind in POLICIES.values() for rule, words in kind.rules.items()} | dict(GUARD_RULES)
+    {rule: words for kind in POLICIES.values() for rule, words in kind.rules.items()}
+    | dict(GUARD_RULES)
+    | dict(RESERVATION_RULES)
 )
 """What each rule means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters(Settings):
-    """The settings of all policies. Without `guard` they act unguarded, as in older records."""
+    """The settings of all policies. Without `guard` they act unguarded, as in older records; without
+    `reservations` all cores are everybody's."""
 
     guard: GuardParameters | None = None
+    reservations: ReservationParameters | None = None
 
 
 def policy_named(name: str, parameters: Parameters) -> Policy:
@@ -45,13 +52,15 @@ def policy_named(name: str, parameters: Parameters) -> Policy:
     if name not in POLICIES:
         raise ValueError(f"policy {name!r}: not known: use one of {', '.join(POLICIES)}")
     policy = POLICIES[name].build(parameters)
-    return policy if parameters.guard is None else Guarded(policy, parameters.guard)
+    if parameters.guard is not None:
+        policy = Guarded(policy, parameters.guard)
+    return policy if parameters.reservations is None else Reserving(policy, parameters.reservations)
 
 
 def written(parameters: Parameters) -> dict[str, object]:
     """All settings, by table: what the head of a record holds."""
     tables: dict[str, object] = {name: parameters.of(kind) for name, kind in TABLES.items()}
-    return {**tables, "guard": parameters.guard}
+    return {**tables, "guard": parameters.guard, "reservations": parameters.reservations}
 
 
 def unlike_default(settings: Iterable[object]) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ in the decision. In a decision, a knob that is None stays as it is. The kinds ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -28,6 +28,14 @@ class Policy(Protocol):
 
     def decide(self, period: Period, state: PolicyState) -> Decision:
         """Wanted knobs, reasons and the next state; the same for the same arguments, always."""
+
+
+def layers_of(state: PolicyState) -> Iterator[PolicyState]:
+    """The state of a policy around a policy, and then of that in it."""
+    yield state
+    inner = getattr(state, "inner", None)
+    if isinstance(inner, PolicyState):
+        yield from layers_of(inner)
 
 
 @dataclass(frozen=True, slots=True)

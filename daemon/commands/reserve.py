@@ -24,6 +24,7 @@ from ..reservations import (
     release,
     writes,
 )
+from ..reservations.core_map import core_map
 from ..reservations.take import CpuPlace
 
 ASK = re.compile(r"(?P<name>[^=\s]+)=(?P<amount>\d{1,6}(\.\d{1,3})?)(:(?P<cpu_class>[a-z]+))?")
@@ -134,7 +135,8 @@ def _lines(state: Reservations, steps: Sequence[tuple[str, tuple[CpusetWrite, ..
     sockets = sorted({place.socket for place in state.places.values()})
     for socket in sockets:
         here = [cpu for cpu in state.places if state.places[cpu].socket == socket]
-        yield f"socket {socket}: " + "  ".join(f"{list_}: {who}" for list_, who in _runs(state, here))
+        runs = (f"{cpulist.render(run.cpus)}: {run.holders}" for run in core_map(state, here))
+        yield f"socket {socket}: " + "  ".join(runs)
     yield ""
     yield f"{'workload':<20} {'class':<10} {'asked':>7} {'sees':>5}  {'CPUs':<16} limit"
     for name, grant in sorted(state.grants.items()):
@@ -152,28 +154,6 @@ def _lines(state: Reservations, steps: Sequence[tuple[str, tuple[CpusetWrite, ..
             ", then ".join(f"{write.name or EVERYBODY} on {cpulist.render(write.cpus)}" for write in order)
             or "writes nothing"
         )
-
-
-def _runs(state: Reservations, cpus: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """Neighbours with the same holders as one: their list, and who they are."""
-    together: dict[str, list[int]] = {}
-    for cpu in cpus:
-        together.setdefault(_holders(state, cpu), []).append(cpu)
-    for who, mine in together.items():
-        yield cpulist.render(mine), who
-
-
-def _holders(state: Reservations, cpu: int) -> str:
-    for name, grant in state.grants.items():
-        if cpu in grant.exclusive:
-            return name
-    parts = [
-        f"{name} {part / 1000:g}"
-        for name, grant in state.grants.items()
-        for at, part in grant.parts
-        if at == cpu
-    ]
-    return " + ".join(parts) or "pool"
 
 
 def _as_json(

@@ -32,7 +32,8 @@ WAITS_BAD_PERCENT, WAITS_PERCENT = 10.0, 5.0
 """CPU-Ready from which a vCPU is shown in red and in yellow: the bands that operators of hypervisors use."""
 
 HEAD_LINES = 4
-"""Two lines above the table, its own head, and one to spare for the cursor."""
+"""Two lines above the table, its own head, and one to spare for the cursor; a map of the cores is one
+more."""
 
 
 class Row(NamedTuple):
@@ -118,7 +119,8 @@ def _last(grounds: Sequence[Ground | None], last: Seen) -> str:
 def picture(recent: Recent, status: Status | None, height: int) -> Group:
     """What is shown, in so many lines."""
     last = recent.look()
-    room = max(1, height - HEAD_LINES)
+    cores = [_cut(_cores(status))] if status and status["cores"] else []
+    room = max(1, height - HEAD_LINES - len(cores))
     lines = list(_lines(recent, last.period.workloads, status))
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True, header_style="reverse")
     for title in ("vCPU", "run %", "ready %", "wait ms", "weight", "latency", "CPUs", "last change"):
@@ -128,7 +130,12 @@ def picture(recent: Recent, status: Status | None, height: int) -> Group:
         table.add_row(*line)
     if len(lines) > room:
         table.add_row(f"… {len(lines) - room + 1} more")
-    return Group(_first(last, status), _second(last, status), table)
+    return Group(_first(last, status), _second(last, status), *cores, table)
+
+
+def _cores(status: Status) -> str:
+    """A map of the cores: who has them for itself, who in parts, what is in the pool."""
+    return "cores: " + " | ".join(f"{cpus} {holders}" for cpus, holders in status["cores"])
 
 
 def _first(last: Seen, status: Status | None) -> Text:
@@ -158,16 +165,18 @@ def _lines(
     recent: Recent, workloads: Sequence[Workload], status: Status | None
 ) -> Iterator[tuple[Text | str, ...]]:
     """A line a workload and a line a vCPU."""
+    reserved = {one["name"]: one["reserved"] for one in status["workloads"]} if status else {}
     off = {one["name"] for one in status["workloads"] if "policy off" in one["guard"]} if status else set()
     for workload in workloads:
         rows, throttled_percent = recent.rows(workload), recent.throttled_percent(workload)
+        own = f"{reserved[workload.name]}, " if reserved.get(workload.name) else ""
         stopped = f"throttled {throttled_percent:.1f} %, " if throttled_percent else ""
         yield (
             Text(printable(workload.name), style="bold"),
             f"{sum(row.run_percent for row in rows):.1f}",
             f"{sum(row.ready_percent for row in rows):.1f}",
             *("", "", "", ""),
-            stopped + ("guard: policy off" if workload.name in off else f"share {workload.share}"),
+            own + stopped + ("guard: policy off" if workload.name in off else f"share {workload.share}"),
         )
         for row in rows:
             yield _line(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +16,8 @@ from ..hosts.host import DEEPEST_VM_LEVEL, MOST_THREADS, ROOM, VM_LEVEL
 from ..hosts.open import AUTO, BACKENDS
 from ..linux import cpulist
 from ..policies import POLICIES, TABLES, Parameters, unlike_default
+from ..reservations.grants import CpuClass, Principle
+from ..reservations.parameters import Booking, ReservationParameters
 from . import toml_file
 from .complaints import Complaint, complaints_of, nearest, path_of
 from .metrics import MetricsSection
@@ -23,6 +26,7 @@ from .tables import section_of
 
 BACKEND_NAMES = (AUTO, *BACKENDS)
 SELECTORS = ("pids", "cgroup", "match", "libvirt", "container")
+WILDCARDS = frozenset("*?[")
 ENGINES = ("docker", "containerd", "k8s", "podman")
 """As in workloads/containers/engines.py."""
 
@@ -148,6 +152,30 @@ class WorkloadSection(Section):
     container: Annotated[str, AfterValidator(_container)] | None = Field(
         default=None, description='an engine and a name or pattern such as "docker:web-*"'
     )
+    cpu: Literal["shared", "exclusive", "whole"] | None = Field(
+        default=None, description='"shared", "exclusive" or "whole"'
+    )
+    cpus: float | None = Field(
+        default=None, ge=0.001, le=8192, description="an amount of CPUs from 0.001 to 8192"
+    )
+
+    def booking(self) -> Booking | None:
+        """What is to be reserved for each workload that this finds."""
+        if self.cpus is None:
+            return None
+        named = escape(self.name)  # as discovery calls them: workloads/libvirt, workloads/containers
+        if self.container is not None and WILDCARDS & set(self.container):
+            named = self.container
+        elif self.libvirt is not None and WILDCARDS & set(self.libvirt):
+            named = f"{named}/{self.libvirt}"
+        return Booking(named, max(1, round(self.cpus * 1000)), CpuClass(self.cpu or CpuClass.SHARED))
+
+
+class ReservationsSection(Section):
+    """How workloads get CPUs of their own (docs/reservations.md)."""
+
+    principle: Literal["hard", "best-effort"] = Field(default="hard", description='"hard" or "best-effort"')
+    apart: bool = Field(default=False, description="true or false")
 
 
 class LibvirtSection(Section):
@@ -179,6 +207,7 @@ class Config(PolicyTables):
     record: RecordSection = RecordSection()
     metrics: MetricsSection = MetricsSection()
     libvirt: LibvirtSection = LibvirtSection()
+    reservations: ReservationsSection = ReservationsSection()
     workload: tuple[WorkloadSection, ...] = Field(
         default=(), description="at least one [[workload]] with a name and a selector"
     )
@@ -186,7 +215,15 @@ class Config(PolicyTables):
     def parameters(self) -> Parameters:
         """What the policies take."""
         told = (getattr(self, name).parameters() for name in TABLES)
-        return Parameters(unlike_default(told), self.guard.parameters(self.period_ms))
+        return Parameters(
+            unlike_default(told), self.guard.parameters(self.period_ms), self._reservation_parameters()
+        )
+
+    def _reservation_parameters(self) -> ReservationParameters | None:
+        """None where nobody asks for any."""
+        asks = tuple(booking for each in self.workload if (booking := each.booking()) is not None)
+        told = self.reservations
+        return ReservationParameters(asks, Principle(told.principle), told.apart) if asks else None
 
 
 def load(path: Path) -> Config:
@@ -235,6 +272,8 @@ def _selector_complaints(workloads: object) -> Iterator[Complaint]:
             )
         elif len(given) > 1:
             yield Complaint(where, f"has {len(given)} selectors: {', '.join(given)}", "keep one of them")
+        if "cpu" in table and "cpus" not in table:
+            yield Complaint(f"{where}.cpu", "says for whom, not how much", "give `cpus`, such as 2.5, too")
         if names[str(table.get("name"))] > 1:
             yield Complaint(
                 f"{where}.name", f"{table['name']!r} is taken more than once", "give another name"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from ..model import Knobs, PolicyState, VcpuId
+from ..policy import layers_of
 from .tally import Served, Services, Tally
 
 S = TypeVar("S", bound=PolicyState)
@@ -85,4 +86,4 @@ class GuardState(PolicyState, Generic[S]):
 
 def standings_in(state: PolicyState) -> tuple[GuardStanding, ...]:
     """The guard's standings; none without a guard."""
-    return state.standings if isinstance(state, GuardState) else ()
+    return next((each.standings for each in layers_of(state) if isinstance(each, GuardState)), ())

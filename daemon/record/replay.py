@@ -15,6 +15,8 @@ from ..model import Decision, Period, PolicyState
 from ..plan import plan
 from ..policies import POLICIES, TABLES, Parameters, policy_named, unlike_default
 from ..policy import Policy
+from ..reservations.keep import ReservationState, Reserving
+from ..reservations.parameters import ReservationParameters
 from .checksum import SEAL_LENGTH, unseal
 from .entries import READABLE, Decoder, PeriodLine, change_row, decision_row
 from .lines import MALFORMED
@@ -108,14 +110,18 @@ def _parameters(header: object) -> Parameters:
         for name, kind in TABLES.items()
         if name in tables
     ]
-    return Parameters(unlike_default(read), guard)
+    reservations = TypeAdapter(ReservationParameters | None).validate_json(
+        to_json(tables.get("reservations"))
+    )
+    return Parameters(unlike_default(read), guard, reservations)
 
 
 def state_type(policy: Policy) -> type[PolicyState]:
-    """What a header's state is read as; a guard's holds the state of the policy in it."""
+    """What a header's state is read as; that of a policy around a policy holds the state of that in it."""
     if isinstance(policy, Guarded):
-        inner = policy.inner.initial_state()
-        return cast(type[PolicyState], GuardState[type(inner)])  # type: ignore[misc]
+        return cast(type[PolicyState], GuardState[state_type(policy.inner)])  # type: ignore[misc]
+    if isinstance(policy, Reserving):
+        return cast(type[PolicyState], ReservationState[state_type(policy.inner)])  # type: ignore[misc]
     return type(policy.initial_state())
 
 

@@ -3,6 +3,7 @@ a pool that is never empty, which CPU (decision 0045)."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from .grants import WHOLE, Ask, CpuClass, Grant, Principle, Reservations
@@ -16,8 +17,14 @@ class Refused:
     why: str
 
 
-def allocate(before: Reservations, ask: Ask, principle: Principle = Principle.HARD) -> Reservations | Refused:
-    """The reservations with that one more, or why not; nobody else's CPUs change, but the pool does."""
+def allocate(
+    before: Reservations,
+    ask: Ask,
+    principle: Principle = Principle.HARD,
+    within: Collection[int] | None = None,
+) -> Reservations | Refused:
+    """The reservations with that one more, or why not; nobody else's CPUs change, but the pool does.
+    `within`: the only CPUs that it may use (None: it may use all)."""
     if ask.name in before.grants:
         return Refused(f"{ask.name}: has a reservation already: release it first")
     if ask.millicores <= 0:
@@ -25,7 +32,7 @@ def allocate(before: Reservations, ask: Ask, principle: Principle = Principle.HA
     if ask.reserved_millicores > before.free_millicores:
         free = cpus(before.free_millicores)
         return Refused(f"{ask.name}: wants {cpus(ask.reserved_millicores)}, and {free} are not given yet")
-    found = _find(before, ask, principle)
+    found = _find(before, ask, principle, frozenset(before.places if within is None else within))
     if isinstance(found, Refused):
         return found
     after = replace(before, grants={**before.grants, ask.name: found})
@@ -47,13 +54,14 @@ def cpus(millicores: int) -> str:
     return f"{millicores / WHOLE:g} CPU{'' if millicores == WHOLE else 's'}"
 
 
-def _find(before: Reservations, ask: Ask, principle: Principle) -> Grant | Refused:
+def _find(before: Reservations, ask: Ask, principle: Principle, within: frozenset[int]) -> Grant | Refused:
     """The CPUs for an ask for which there is room."""
     if not ask.is_apart:
         return Grant(ask)
-    spare = len(before.pool) - before.needs_pool
+    pool = before.pool & within
+    spare = min(len(pool), len(before.pool) - before.needs_pool)
     whole, fraction = divmod(ask.reserved_millicores, WHOLE)
-    own = take(before.pool, max(0, min(whole, spare)), before.places)
+    own = take(pool, max(0, min(whole, spare)), before.places)
     short = whole - len(own)
     if ask.cpu_class is CpuClass.WHOLE:
         why = f"{ask.name}: wants {whole} whole CPUs, and the pool can give {len(own)}"
@@ -64,19 +72,19 @@ def _find(before: Reservations, ask: Ask, principle: Principle) -> Grant | Refus
         return Grant(ask, own)
     if short and not fraction and principle is Principle.HARD:
         return Refused(f"{ask.name}: wants {whole} CPUs of its own, and the pool can give {len(own)}")
-    parts = _choose(before, None if principle is Principle.BEST_EFFORT else most, left)
+    used = {cpu: part for cpu, part in before.used_parts.items() if cpu in within}
+    parts = _choose(used, None if principle is Principle.BEST_EFFORT else most, left)
     if parts is None and not short and spare > len(own):
-        fresh = take(before.pool - own, 1, before.places)
+        fresh = take(pool - own, 1, before.places)
         parts = tuple((cpu, left) for cpu in fresh)
     if parts is None:
         return Refused(f"{ask.name}: {cpus(left)} of it fit on no {most} of the CPUs that are given in parts")
     return Grant(ask, own, parts)
 
 
-def _choose(before: Reservations, most: int | None, millicores: int) -> tuple[tuple[int, int], ...] | None:
+def _choose(used: Mapping[int, int], most: int | None, millicores: int) -> tuple[tuple[int, int], ...] | None:
     """Parts of at most so many fractional CPUs, the emptiest first (WYSIWYG, section IV-E); None if they have
     not so much."""
-    used = before.used_parts
     given: list[tuple[int, int]] = []
     for cpu in sorted(used, key=lambda cpu: (used[cpu], cpu))[:most]:
         part = min(WHOLE - used[cpu], millicores)

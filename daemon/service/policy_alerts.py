@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from ..critical import CriticalState
-from ..guard import GuardStanding, GuardState, Verdict
+from ..guard import GuardStanding, Verdict
 from ..guard.judge import WHOLE
 from ..guard.state import standings_in
 from ..log import Announcer
 from ..model import Period, PolicyState, Workload
+from ..policy import layers_of
 from ..record.entries import Entry
 
 BLIND_PERIODS = 25
@@ -33,8 +34,7 @@ def verdict_of(standing: GuardStanding, policy: str, period_ms: int) -> str:
 
 def blind_in(state: PolicyState) -> tuple[str, ...]:
     """The workloads of which the policy sees nothing."""
-    inner = state.inner if isinstance(state, GuardState) else state
-    return inner.blind if isinstance(inner, CriticalState) else ()
+    return next((each.blind for each in layers_of(state) if isinstance(each, CriticalState)), ())
 
 
 class Remarks:

@@ -37,6 +37,7 @@ from .give_way import giving_way
 from .host_alerts import Incidents
 from .live_config import Regime
 from .policy_alerts import Remarks
+from .reservation_alerts import ReservationAlerts
 from .status_file import StatusFile
 from .systemd import ServiceManager
 from .timer import Timer
@@ -129,6 +130,7 @@ def serve(order: Order) -> None:
         stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
         incidents = Incidents(order.budget_percent, order.config.period_ms, announcer)
+        alerts = (remarks, ReservationAlerts(announcer), incidents)
         regime.turning = (remarks, *records, *statuses, *exporters)
         manager = ServiceManager()
         stack.callback(manager.close)
@@ -139,7 +141,7 @@ def serve(order: Order) -> None:
             policy=regime.policy,
             reload=regime.reload,
             stand_by=stage.stand_by,
-            witnesses=(HostNotices(stage.host.notices), remarks, incidents, *records, *statuses, *exporters),
+            witnesses=(HostNotices(stage.host.notices), *alerts, *records, *statuses, *exporters),
             announcer=announcer,
             budget=Budget(order.budget_percent, order.config.period_ms * 1_000_000),
         )

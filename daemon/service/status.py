@@ -22,7 +22,7 @@ class WorkloadStatus(TypedDict):
     """One workload as `dasec status` shows it. `left_out`: how many more threads it has than there is room
     for; `unheard`: how many managed ones have no slot for their wake-ups. `limit_ppm`: its tightest CPU limit
     in millionths of a core, 0: none known; `throttled_ms`: for how long that stopped threads since the daemon
-    started; `capped`: vCPUs with a cap below it."""
+    started; `capped`: vCPUs with a cap below it. `reserved`: the class and the CPUs of its reservation."""
 
     name: str
     vcpus: int
@@ -33,10 +33,12 @@ class WorkloadStatus(TypedDict):
     limit_ppm: int
     throttled_ms: int
     capped: int
+    reserved: str
 
 
 class Status(TypedDict):
-    """What `dasec status --json` prints. Times are of CLOCK_MONOTONIC."""
+    """What `dasec status --json` prints. Times are of CLOCK_MONOTONIC. `cores`: who holds which, where
+    anything is reserved."""
 
     pid: int
     start_ticks: int
@@ -48,6 +50,7 @@ class Status(TypedDict):
     record: str | None
     capabilities: Mapping[str, object]
     workloads: list[WorkloadStatus]
+    cores: list[tuple[str, str]]
     wakeups_lost: int
     wakeups_missed: int
     knobs_held: Mapping[str, int]
@@ -114,10 +117,12 @@ def render(status: Status) -> str:
             f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
             + (f", {w['left_out']} more threads left alone" if w["left_out"] else "")
             + (f", wake-ups of {w['unheard']} not counted" if w["unheard"] else "")
+            + (f", reserved {w['reserved']}" if w["reserved"] else "")
             + _limit(w)
             + (f", guard: {w['guard']}" if w["guard"] else "")
             for w in status["workloads"]
         ),
+        *(f"cores {cpus}: {holders}" for cpus, holders in status["cores"]),
         "knobs held: " + _counts(status["knobs_held"]),
         "changes by rule: " + _counts(status["changes_by_rule"]),
         "outcomes: " + _counts(status["outcomes"]),

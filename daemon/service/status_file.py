@@ -7,16 +7,19 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..config.subject import Subject
 from ..guard.state import standings_in
-from ..linux import procfs, whole_file
+from ..linux import cpulist, procfs, whole_file
 from ..log import Announcer
 from ..model import NO_KNOBS, NO_LIMITS, Knob, Outcome, Period, PolicyState, Shortfall, VcpuId
 from ..record.entries import Entry
+from ..reservations.core_map import core_map
+from ..reservations.grants import Reservations
+from ..reservations.keep import held_in
 from .policy_alerts import verdict_of
 from .status import FILE_NAME, INTERVAL_NS, Status, WorkloadStatus
 
@@ -95,6 +98,7 @@ class StatusFile:
             each.workload: verdict_of(each, self._subject.policy, self._subject.period_ms)
             for each in standings_in(entry.decision.state)
         }
+        held = held_in(entry.decision.state, entry.period.topology)
         return [
             WorkloadStatus(
                 name=each.name,
@@ -106,6 +110,7 @@ class StatusFile:
                 limit_ppm=limits.tightest_ppm,
                 throttled_ms=self._throttled_ns[each.name] // 1_000_000,
                 capped=sum(1 for own in limits.own.values() if own.present_ppm),
+                reserved=_reserved(held, each.name),
             )
             for each in entry.period.workloads
             for limits in (entry.period.limits.get(each.name, NO_LIMITS),)
@@ -140,6 +145,7 @@ class StatusFile:
             record=self._record,
             capabilities=self._capabilities,
             workloads=self._workloads(entry, short),
+            cores=list(_cores(entry)),
             wakeups_lost=short.lost,
             wakeups_missed=short.missed,
             knobs_held={knob.value: held[knob.value] for knob in Knob},
@@ -166,3 +172,18 @@ def _ours(period: Period, vcpu: VcpuId, knob: Knob) -> bool:
     weight, latency_ns, affinity = period.knobs.get(vcpu, NO_KNOBS)
     ours = {Knob.WEIGHT: weight, Knob.RESCHEDULING_LATENCY: latency_ns, Knob.AFFINITY: affinity}
     return ours[knob] is not None
+
+
+def _reserved(held: Reservations | None, workload: str) -> str:
+    """What a workload has: "exclusive 3,14-15"."""
+    if held is None or workload not in held.grants:
+        return ""
+    return f"{held.grants[workload].ask.cpu_class} {cpulist.render(held.cpus_of(workload))}"
+
+
+def _cores(entry: Entry) -> Iterator[tuple[str, str]]:
+    """The cores and who holds them, where anybody does."""
+    topology = entry.period.topology
+    held = held_in(entry.decision.state, topology)
+    if held is not None and held.grants:
+        yield from ((cpulist.render(run.cpus), run.holders) for run in core_map(held, topology.cores))

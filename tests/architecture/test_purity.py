@@ -30,6 +30,7 @@ PURE_STDLIB = {
     "collections.abc",
     "dataclasses",
     "enum",
+    "fnmatch",
     "fractions",
     "functools",
     "itertools",

@@ -113,6 +113,7 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
                 "limit_ppm": 0,
                 "throttled_ms": 0,
                 "capped": 0,
+                "reserved": "",
             }
         ]
         assert shown["knobs_held"]["rescheduling_latency"] > 0

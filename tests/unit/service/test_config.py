@@ -13,6 +13,8 @@ from dasec.critical import CriticalParameters, Fairness
 from dasec.guard import GuardParameters
 from dasec.policies import Parameters
 from dasec.rcr import RcrParameters
+from dasec.reservations.grants import CpuClass, Principle
+from dasec.reservations.parameters import Booking, ReservationParameters
 from dasec.rla import RlaParameters
 from dasec.tsa import TsaParameters
 
@@ -165,6 +167,10 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[critical]\nweight_ratio = 33\n" + WORKLOAD, "critical.weight_ratio: is 33, which is wrong: "),
         ("[guard]\nharm_percent = 0\n" + WORKLOAD, "guard.harm_percent: is 0, which is wrong: "),
         ("[guard]\nbackoff_s = 0\n" + WORKLOAD, "guard.backoff_s: is 0, which is wrong: "),
+        (WORKLOAD + "cpu = 'whole'\n", "workload[0].cpu: says for whom, not how much: give `cpus`, such as"),
+        (WORKLOAD + "cpu = 'own'\ncpus = 1\n", 'workload[0].cpu: is "own", which is wrong: '),
+        (WORKLOAD + "cpus = 0\n", "workload[0].cpus: is 0, which is wrong: "),
+        ("[reservations]\nprinciple = 'soft'\n" + WORKLOAD, 'reservations.principle: is "soft", which is'),
         ("", "workload: is missing: give at least one [[workload]]"),
         ("workload = []\n", "workload: is missing: give at least one [[workload]]"),
         ("[libvirt]\nmetadata = false\n", "workload: is missing: give at least one [[workload]]"),
@@ -262,3 +268,42 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text(WORKLOAD)
     assert isinstance(load(path), Config)
+
+
+def test_what_is_reserved_is_told_by_what_discovery_calls_workloads() -> None:
+    config = check(
+        tomllib.loads(
+            """
+            [[workload]]
+            name = "a*"
+            pids = [1]
+            cpus = 1.5
+            [[workload]]
+            name = "db"
+            libvirt = "db-*"
+            cpu = "whole"
+            cpus = 2
+            [[workload]]
+            name = "shop"
+            container = "docker:shop-?"
+            cpu = "exclusive"
+            cpus = 0.0004e4
+            [[workload]]
+            name = "other"
+            pids = [2]
+            [reservations]
+            principle = "best-effort"
+            apart = true
+            """
+        ),
+        "c.toml",
+    )
+    assert config.parameters().reservations == ReservationParameters(
+        (
+            Booking("a[*]", 1500, CpuClass.SHARED),
+            Booking("db/db-*", 2000, CpuClass.WHOLE),
+            Booking("docker:shop-?", 4000, CpuClass.EXCLUSIVE),
+        ),
+        Principle.BEST_EFFORT,
+        apart=True,
+    )

@@ -21,8 +21,8 @@ from .command import REPOSITORY, dasec
 from .periods import busy_history
 from .recording import holding, recorded, told_status, wrote
 
-DECIDING = ("tsa", "rla", "rcr", "critical", "bandwidth", "guard", "rivals")
-RULE = re.compile(rf'"((?:tsa|rla|rcr|guard|bandwidth|{"|".join(POLICIES)})\.[a-z]+)"')
+DECIDING = ("tsa", "rla", "rcr", "critical", "bandwidth", "guard", "reservations", "rivals")
+RULE = re.compile(rf'"((?:tsa|rla|rcr|guard|bandwidth|reserve|{"|".join(POLICIES)})\.[a-z]+)"')
 
 
 def test_a_knob_is_explained_by_its_last_write_and_what_the_rule_saw(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_the_header_names_schema_policy_parameters_and_state() -> None:
     assert told.pop("crc")
     parameters = told.pop("parameters")
     policies = {"tsa", "rla", "rcr", "critical", "oracle", "bvt", "parties"}
-    assert parameters.keys() == policies | {"bandwidth", "guard"}
+    assert parameters.keys() == policies | {"bandwidth", "guard", "reservations"}
     assert (parameters["tsa"]["step_percent"], parameters["guard"]) == (9, None)
     assert told == {"dasec_record": SCHEMA, "policy": "dasec", "state": {}}
     assert os.linesep.encode() not in header[:-1]

@@ -16,6 +16,8 @@ from dasec.linux import procfs
 from dasec.log import Announcer
 from dasec.model import Change, Knob, Knobs, Limits, Outcome, OwnLimit, Result, Shortfall
 from dasec.record.entries import Entry
+from dasec.reservations.grants import CpuClass
+from dasec.reservations.keep import Kept, ReservationState
 from dasec.service.status import INTERVAL_NS, STALE_NS, Absent, read, render
 from dasec.service.status_file import StatusFile
 
@@ -204,3 +206,17 @@ def test_a_workload_with_a_limit_says_how_long_that_stopped_it_and_who_is_capped
     assert (hungry["limit_ppm"], hungry["throttled_ms"], hungry["capped"]) == (1_500_000, 1400, 1)
     assert (calm["limit_ppm"], calm["throttled_ms"], calm["capped"]) == (0, 0, 0)
     assert ", limit 1.5 cores stopped threads for 1.4 s, 1 vCPUs capped below it" in render(status)
+
+
+def test_reserved_cpus_are_shown_with_their_workload_and_as_a_map(tmp_path: Path) -> None:
+    clock = Clock()
+    (entry,) = busy_history(1)
+    kept = Kept("hungry", 1500, CpuClass.EXCLUSIVE, (0,), ((1, 500),))
+    state = ReservationState(entry.decision.state, (kept,))
+    told(tmp_path, clock, [entry._replace(decision=replace(entry.decision, state=state))])
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert status["workloads"][0]["reserved"] == "exclusive 0-1"
+    assert [tuple(each) for each in status["cores"]] == [("0", "hungry"), ("1", "hungry 0.5")]
+    assert "cores 1: hungry 0.5" in render(status)
+    assert ", reserved exclusive 0-1" in render(status)
