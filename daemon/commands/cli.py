@@ -250,7 +250,7 @@ def scx(level: int) -> None:
 
 @commands.command()
 @click.argument("asks", nargs=-1, required=True, metavar="ASK...")
-@click.option("--what-if", is_flag=True, help="Only show it; nothing else is there yet.")
+@click.option("--what-if", is_flag=True, help="Only show it: `cpu` and `cpus` in the configuration do it.")
 @click.option("--best-effort", is_flag=True, help="Spread what has no whole CPUs over more, instead of no.")
 @click.option("--cpus", metavar="LIST", help="The CPUs to give; default: all that are online.")
 @click.option("--apart", metavar="LIST", help="CPUs for all the rest of the system, never given.")
@@ -275,7 +275,10 @@ def reserve(
     from .reserve import Question, answer
 
     if not what_if:
-        raise Refusal(ExitStatus.USAGE, "dasec reserve: cannot write reservations yet: add --what-if")
+        raise Refusal(
+            ExitStatus.USAGE,
+            "dasec reserve: only shows: add --what-if; the daemon keeps what its configuration reserves",
+        )
     shown, refused = answer(Question(asks, cpus, apart, machine, best_effort), as_json=as_json)
     click.echo(shown)
     if refused:
@@ -327,6 +330,15 @@ def demo(arguments: tuple[str, ...]) -> None:
     from ..lab.demo.command import command
 
     command.main(list(arguments), prog_name="dasec demo", standalone_mode=False)
+
+
+@commands.command(context_settings=PASS_ON, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def classify(arguments: tuple[str, ...]) -> None:
+    """Try whether a program wants CPUs of its own."""
+    from ..lab.classify.command import classify as command
+
+    command.main(list(arguments), prog_name="dasec classify", standalone_mode=False)
 
 
 @commands.command(context_settings=PASS_ON, add_help_option=False, hidden=True)

@@ -71,4 +71,6 @@ def test_what_cannot_be_read_is_one_line(arguments: tuple[str, ...], line: str) 
 def test_without_what_if_nothing_happens_yet() -> None:
     done = CliRunner().invoke(commands, ["reserve", "web=1"])
     assert isinstance(done.exception, Refusal)
-    assert done.exception.lines == ("dasec reserve: cannot write reservations yet: add --what-if",)
+    assert done.exception.lines == (
+        "dasec reserve: only shows: add --what-if; the daemon keeps what its configuration reserves",
+    )
