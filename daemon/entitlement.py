@@ -9,6 +9,9 @@ quota). What such a workload leaves over goes to the others in proportion to *th
 is given away or everybody has all they can use (water-filling): whoever reaches the limit with a plain
 division gets the limit, the others divide what is left, and so on.
 
+Time is time, on a small core and on an SMT sibling, too: that is what the kernel shares (vruntime knows no
+capacity), and what others lose (docs/decisions/0056-uneven-cores.md).
+
 **Slice.** Entitlement × weight / sum of weights, at most one period, because a vCPU runs on one core at a
 time. What the cut at one period takes away is not given to the siblings: it is unused entitlement, and the
 kernel gives unused time to whoever is runnable anyway. A vCPU whose weight is not ours to write counts with

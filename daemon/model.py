@@ -191,10 +191,24 @@ NO_LIMITS = Limits(0, 0, 0, {})
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The cores that we may use, and the NUMA node of each."""
+    """The cores that we may use, and the NUMA node of each. `capacity_of`: where they are not all alike, how
+    much each does in a time, the largest 1024. `whole_of`: where there are SMT siblings, a number that those
+    of one physical core have in common."""
 
     cores: tuple[Core, ...]
     node_of: Mapping[Core, int]
+    capacity_of: Mapping[Core, int] = field(default_factory=dict)
+    whole_of: Mapping[Core, int] = field(default_factory=dict)
+
+    def without(self, core: Core) -> Topology:
+        """When that core has gone."""
+        tables = (self.node_of, self.capacity_of, self.whole_of)
+        left = [{each: value for each, value in table.items() if each != core} for table in tables]
+        return Topology(tuple(each for each in self.cores if each != core), *left)
+
+    def are_siblings(self, one: Core, other: Core) -> bool:
+        """Are they threads of one physical core?"""
+        return bool(self.whole_of) and self.whole_of.get(one, one) == self.whole_of.get(other, other)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,22 @@ def cores_of(sysfs: str = SYSFS) -> Mapping[int, tuple[int, int]]:
     return cores
 
 
+def capacity_of(sysfs: str = SYSFS) -> Mapping[int, int]:
+    """How much each online CPU does in a time, the largest 1024; empty where all are alike, or the kernel
+    does not say. From cpu_capacity (arm, riscv), else from the highest performance of ACPI's CPPC (x86). What
+    is within a tenth of the largest is the same: favoured cores of one kind differ by some percent."""
+    here = f"{sysfs}/devices/system/cpu"
+    for file in ("cpu_capacity", "acpi_cppc/highest_perf"):
+        found = {cpu: _number_at(f"{here}/cpu{cpu}/{file}", 0) for cpu in online(sysfs)}
+        largest = max(found.values(), default=0)
+        if min(found.values(), default=0) > 0 and min(found.values()) * 10 < largest * 9:
+            return {
+                cpu: 1024 if number * 10 >= largest * 9 else number * 1024 // largest
+                for cpu, number in found.items()
+            }
+    return {}
+
+
 def _number_at(path: str, unknown: int) -> int:
     try:
         number = int(procfs.read_bytes(path))

@@ -24,6 +24,7 @@ other core (the highest first).
 - A swap is two affinity changes, each to a single core, so the multiset of occupied cores stays. A core
   without any vCPU therefore takes no part: there is nobody to swap with.
 - Inside the vCPU's allowed CPUs, and inside one NUMA node unless asked: each node is balanced on its own.
+  Cores of different capacity are not evened out, and SMT siblings do not change places.
 - Never onto a core where a sibling stays, while a core that it may use is without one. (If it was alone on
   the core it leaves, that core counts.)
 - Who was moved stays for `cooldown_periods`. Who has just come has no usage, and is not judged yet.

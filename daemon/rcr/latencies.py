@@ -43,10 +43,13 @@ def separate(
     conflicts = layout.conflicts(low_ns)
     for reach in reaches:
         occupied = [core for core in reach if core in layout.sums_ns]
-        counts = [conflicts.get(core, 0) for core in occupied]
-        many, few = max(counts, default=0), min(counts, default=0)
+        counts = {core: conflicts.get(core, 0) for core in occupied}
+        if not counts:
+            continue
+        most = max(occupied, key=counts.__getitem__)
+        fewest = min(layout.apart(most, occupied), key=counts.__getitem__)
+        many, few = counts[most], counts[fewest]
         if many >= parameters.min_conflicts and many > parameters.conflict_ratio * few:
-            most, fewest = occupied[counts.index(many)], occupied[counts.index(few)]
             seen = (("core_from", most), ("core_to", fewest), ("conflicts", many), ("conflicts_there", few))
             _exchange(layout, most, fewest, reach, low_ns, seen)
 

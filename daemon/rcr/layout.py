@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..entitlement import Standing
-from ..model import Core, Usage, Vcpu, VcpuId
+from ..model import Core, Topology, Usage, Vcpu, VcpuId
 
 
 class Seat(NamedTuple):
@@ -40,16 +40,24 @@ class Layout:
         latencies_ns: Mapping[VcpuId, int],
         pins: Mapping[VcpuId, Core],
         resting: Collection[VcpuId],
+        topology: Topology,
     ) -> None:
         self._standings = standings
         self._slices_ns = slices_ns
         self._latencies_ns = latencies_ns
         self._resting = set(resting)
+        self._topology = topology
         self._cores = [_with_pins(standing, pins) for standing in standings]
         self._seats: dict[Core, list[Seat]] = {}
         self._held: dict[int, dict[Core | None, int]] = {}
         self.swaps: list[Swap] = []
         self.sums_ns = _sums_ns(self._cores, slices_ns)
+
+    def apart(self, core: Core, cores: Sequence[Core]) -> Sequence[Core]:
+        """Those of the cores with which a swap changes who shares a physical core: no SMT siblings of it."""
+        if not self._topology.whole_of:
+            return cores
+        return [each for each in cores if each == core or not self._topology.are_siblings(core, each)]
 
     def usage(self, seat: Seat) -> Usage | None:
         """What the vCPU did in the period; None if it has just come."""

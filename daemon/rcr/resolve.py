@@ -38,7 +38,7 @@ def resolve(
     resting = {vcpu for vcpu, index in known if period.index - index <= parameters.cooldown_periods}
     pins = {vcpu: core for vcpu, _ in known if (core := seat(period, vcpu)) is not None}
     slices = [_slices_after(period, standing, weights) for standing in standings]
-    layout = Layout(standings, slices, latencies_ns, pins, resting)
+    layout = Layout(standings, slices, latencies_ns, pins, resting, period.topology)
     reaches = _reaches(period.topology, parameters)
     for reach in reaches:
         balance(layout, reach, parameters)
@@ -60,13 +60,16 @@ def _slices_after(period: Period, standing: Standing, weights: Mapping[VcpuId, i
 
 
 def _reaches(topology: Topology, parameters: RcrParameters) -> Sequence[Sequence[Core]]:
-    """The sets of cores among which vCPUs may be moved: the NUMA nodes, or all cores at once."""
-    if parameters.across_nodes or len(set(map(topology.node_of.get, topology.cores))) == 1:
+    """The sets of cores among which vCPUs may be moved: the NUMA nodes, or all cores at once; of these, those
+    that do as much in a time. A swap of a slice for an equal one on a smaller core would be no swap."""
+    is_one = parameters.across_nodes or len(set(map(topology.node_of.get, topology.cores))) == 1
+    if is_one and not topology.capacity_of:
         return [topology.cores]
-    nodes: dict[int, list[Core]] = {}
+    alike: dict[tuple[int, int], list[Core]] = {}
     for core in topology.cores:
-        nodes.setdefault(topology.node_of[core], []).append(core)
-    return [nodes[node] for node in sorted(nodes)]
+        node = 0 if parameters.across_nodes else topology.node_of[core]
+        alike.setdefault((node, topology.capacity_of.get(core, 0)), []).append(core)
+    return [alike[kind] for kind in sorted(alike)]
 
 
 def _resolution(swaps: Sequence[Swap], known: Sequence[tuple[VcpuId, int]], index: int) -> Resolution:

@@ -40,10 +40,13 @@ def imbalance(layout: Layout, cores: Sequence[Core], parameters: RcrParameters) 
     sums = [layout.sums_ns[core] for core in cores]
     if not sums:
         return None
-    largest, smallest = max(sums), min(sums)
+    largest = max(sums)
+    full = cores[sums.index(largest)]
+    empty = min(layout.apart(full, cores), key=layout.sums_ns.__getitem__)
+    smallest = layout.sums_ns[empty]
     if 100 * largest <= (100 + parameters.slice_imbalance_percent) * smallest:
         return None
-    return Gap(cores[sums.index(largest)], cores[sums.index(smallest)], largest - smallest)
+    return Gap(full, empty, largest - smallest)
 
 
 def _best_swap(layout: Layout, gap: Gap, reach: Sequence[Core], parameters: RcrParameters) -> Swap | None:

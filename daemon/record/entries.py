@@ -151,7 +151,14 @@ def in_order(values: Mapping[VcpuId, T], order: tuple[VcpuId, ...]) -> list[T | 
 
 def topology_row(topology: Topology) -> Mapping[str, object]:
     """A topology as a line holds it."""
-    return {"cores": topology.cores, "nodes": [topology.node_of[core] for core in topology.cores]}
+    row: dict[str, object] = {
+        "cores": topology.cores,
+        "nodes": [topology.node_of[core] for core in topology.cores],
+    }
+    for name, table in (("capacities", topology.capacity_of), ("wholes", topology.whole_of)):
+        if table:
+            row[name] = [table.get(core) for core in topology.cores]
+    return row
 
 
 def workload_row(workload: Workload) -> Mapping[str, object]:
@@ -304,7 +311,12 @@ class Decoder:
 def read_topology(row: Mapping[str, object]) -> Topology:
     """The inverse of `topology_row`."""
     cores = tuple(cast(list[Core], row["cores"]))
-    return Topology(cores, dict(zip(cores, cast(list[int], row["nodes"]), strict=True)))
+    tables = (cast(list[int | None], row.get(name, [])) for name in ("nodes", "capacities", "wholes"))
+    nodes, *others = (
+        {core: number for core, number in zip(cores, table, strict=bool(table)) if number is not None}
+        for table in tables
+    )
+    return Topology(cores, nodes, *others)
 
 
 def read_workload(row: Mapping[str, object]) -> Workload:

@@ -160,7 +160,10 @@ def _followed(
 
 
 def _places(topology: Topology) -> Mapping[int, CpuPlace]:
-    return {core: CpuPlace(topology.node_of.get(core, 0), core) for core in topology.cores}
+    return {
+        core: CpuPlace(topology.node_of.get(core, 0), topology.whole_of.get(core, core))
+        for core in topology.cores
+    }
 
 
 def _allowed(workload: Workload) -> frozenset[int]:

@@ -72,11 +72,13 @@ def check_latencies(before: Period, later: Period, parameters: Parameters) -> No
 
 
 def check_layout(before: Period, later: Period) -> None:
-    """Swaps only: inside the allowed cores and the node, and to no sibling that could be avoided."""
+    """Swaps only: inside the allowed cores and the node, between physical cores that do as much in a time,
+    and to no vCPU of the same workload that could be avoided."""
     prior, new = seats(before), seats(later)
     moved = {vcpu for vcpu in new if new[vcpu] != prior[vcpu]}
     assert Counter(prior.values()) == Counter(new.values())
-    node_of = before.topology.node_of
+    topology = before.topology
+    kind_of = {core: (topology.node_of[core], topology.capacity_of.get(core)) for core in topology.cores}
     for workload in before.workloads:
         mine = {vcpu.id: vcpu for vcpu in workload.vcpus if vcpu.id in new}
         for vcpu in moved & mine.keys():
@@ -84,9 +86,10 @@ def check_layout(before: Period, later: Period) -> None:
             assert core is not None
             assert origin is not None
             assert core in mine[vcpu].allowed
-            assert node_of[core] == node_of[origin]
+            assert kind_of[core] == kind_of[origin]
+            assert not topology.are_siblings(core, origin)
             if any(new[other] == core for other in mine if other != vcpu):
-                reach = {each for each in before.topology.cores if node_of[each] == node_of[core]}
+                reach = {each for each in topology.cores if kind_of[each] == kind_of[core]}
                 held = {
                     seat for layout in (prior, new) for other in mine if (seat := layout[other]) is not None
                 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from dasec.model import Period, ThreadState, Usage, Workload
+from dasec.model import Core, Period, ThreadState, Topology, Usage, Workload
 from dasec.paper import DasecState
 
 from ..builders import ASLEEP, Group, Row, period, vcpu_id
@@ -67,11 +67,27 @@ def groups(draw: st.DrawFn, name: str, cores: int) -> Group:
 
 @st.composite
 def periods(draw: st.DrawFn) -> Period:
-    """One to three workloads on one to five cores in one or two NUMA nodes."""
+    """One to three workloads on one to five cores in one or two NUMA nodes, some small or siblings."""
     cores = draw(st.integers(1, MAX_CORES))
     nodes = draw(st.lists(st.integers(0, 1), min_size=cores, max_size=cores) | st.just([0] * cores))
     used = names[: draw(st.integers(1, len(names)))]
-    return period(*[draw(groups(name, cores)) for name in used], cores=cores, nodes=nodes)
+    made = period(*[draw(groups(name, cores)) for name in used], cores=cores, nodes=nodes)
+    return replace(made, topology=draw(uneven(made.topology)))
+
+
+def uneven(even: Topology) -> st.SearchStrategy[Topology]:
+    """The same cores, as they are or with capacities and physical cores."""
+
+    def table(number: st.SearchStrategy[int]) -> st.SearchStrategy[dict[Core, int]]:
+        return st.fixed_dictionaries(dict.fromkeys(even.cores, number))
+
+    made = st.builds(
+        replace,
+        st.just(even),
+        capacity_of=table(st.sampled_from((446, 1024))),
+        whole_of=table(st.integers(0, 2)),
+    )
+    return st.just(even) | made
 
 
 @st.composite

@@ -147,6 +147,8 @@ _REPLACED: tuple[tuple[Any, str, object], ...] = (
     (weight_watch, "FileWatch", Watch),
     (share_watch, "FileWatch", Watch),
     (cpus, "node_of", lambda sysfs: {}),
+    (cpus, "cores_of", lambda sysfs: {}),
+    (cpus, "capacity_of", lambda sysfs: {}),
     (foreign, "_CPUSET_CHANGES_WITHIN_S", 0.0),
     (keeping, "_say", lambda text: None),
 )

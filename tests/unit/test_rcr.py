@@ -190,6 +190,26 @@ def test_nobody_changes_the_numa_node_unless_asked() -> None:
     assert pins(made, RcrParameters(across_nodes=True)) == {"a0": 2, "a1": 0}
 
 
+def test_a_small_core_and_a_large_one_do_not_exchange_vcpus() -> None:
+    made = period(Group("a", heavy_and_light()), Group("b", heavy_and_light()))
+    assert pins(made) != {}
+    unlike = replace(made.topology, capacity_of={Core(0): 1024, Core(1): 446})
+    assert pins(replace(made, topology=unlike)) == {}
+
+
+def test_smt_siblings_do_not_exchange_vcpus_but_each_does_with_another_core() -> None:
+    made = period(Group("a", heavy_and_light()), Group("b", heavy_and_light()), cores=2)
+    siblings = replace(made.topology, whole_of={Core(0): 0, Core(1): 0})
+    assert pins(replace(made, topology=siblings)) == {}
+    # 320 / 4 = 80 each, slices 60 and 20: core 0 has 120, its sibling 40, and core 2, which is whole, 60
+    groups = [Group(name, heavy_and_light()) for name in "ab"]
+    made = period(*groups, Group("c", [busy(2, 1536), busy(3, 512)]), cores=4)
+    siblings = replace(made.topology, whole_of={Core(0): 0, Core(1): 0, Core(2): 2, Core(3): 2})
+    moved = pins(replace(made, topology=siblings))
+    assert moved
+    assert all(core in (2, 3) for name, core in moved.items() if name[0] in "ab")
+
+
 def test_every_node_is_balanced_on_its_own() -> None:
     # the first test twice: cores 0 and 1 on node 0, cores 2 and 3 on node 1; 320 / 4 = 80 each
     def on(first: int) -> list[Row]:

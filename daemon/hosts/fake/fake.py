@@ -170,8 +170,7 @@ class FakeHost:
 
     def unplug(self, core: int) -> None:
         """A core goes away."""
-        cores = tuple(one for one in self._topology.cores if one != core)
-        self._topology = Topology(cores, {one: self._topology.node_of[one] for one in cores})
+        self._topology = self._topology.without(Core(core))
 
     def knobs_of(self, vcpu: VcpuId) -> Knobs:
         """What the fake kernel holds, whoever wrote it."""

@@ -27,10 +27,20 @@ class CoreWatch:
             usable = cpus.online(self._sysfs) - cpus.isolated(self._sysfs)
             if self._wanted is not None:
                 usable &= self._wanted
-            nodes = cpus.node_of(self._sysfs)
-            cores = tuple(Core(cpu) for cpu in sorted(usable))
-            self._topology = Topology(cores, {core: nodes.get(core, 0) for core in cores})
+            self._topology = self._found(tuple(map(Core, sorted(usable))))
         return self._topology
+
+    def _found(self, cores: tuple[Core, ...]) -> Topology:
+        nodes, capacities = cpus.node_of(self._sysfs), cpus.capacity_of(self._sysfs)
+        places = cpus.cores_of(self._sysfs)
+        first = {place: cpu for cpu, place in sorted(places.items(), reverse=True)}
+        has_siblings = len(first) < len(places)
+        return Topology(
+            cores,
+            {core: nodes.get(core, 0) for core in cores},
+            {core: capacities[core] for core in cores if core in capacities},
+            {core: first[places[core]] for core in cores if core in places} if has_siblings else {},
+        )
 
     def close(self) -> None:
         """Let the descriptor go."""

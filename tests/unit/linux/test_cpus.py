@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dasec.hosts.threads.cores import CoreWatch
 from dasec.linux import cpus
 from dasec.model import Core
@@ -80,3 +82,39 @@ def test_a_kernel_that_tells_no_topology_has_a_core_for_each_cpu(tree: Tree) -> 
     machine(tree)
     tree.write(f"{CPU}/cpu1/topology/physical_package_id", "-1\n")
     assert cpus.cores_of(tree.sysfs) == {cpu: (0, cpu) for cpu in range(4)}
+
+
+@pytest.mark.parametrize(
+    ("file", "numbers", "expected"),
+    [
+        ("cpu_capacity", (446, 446, 1024, 1024), {0: 446, 1: 446, 2: 1024, 3: 1024}),
+        ("acpi_cppc/highest_perf", (64, 66, 64, 40), {0: 1024, 1: 1024, 2: 1024, 3: 620}),
+        ("acpi_cppc/highest_perf", (64, 66, 64, 65), {}),
+        ("cpu_capacity", (1024, 1024, 1024, 1024), {}),
+        ("cpu_capacity", (0, 512, 1024, 1024), {}),
+    ],
+    ids=["arm", "hybrid x86", "favoured cores", "alike", "one that says nothing"],
+)
+def test_cpus_that_do_less_are_told_by_the_kernel(
+    tree: Tree, file: str, numbers: tuple[int, ...], expected: dict[int, int]
+) -> None:
+    machine(tree)
+    for cpu, number in enumerate(numbers):
+        tree.write(f"sys/devices/system/cpu/cpu{cpu}/{file}", f"{number}\n")
+    assert cpus.capacity_of(tree.sysfs) == expected
+
+
+def test_the_topology_knows_smt_siblings_and_small_cores(tree: Tree) -> None:
+    machine(tree)
+    for cpu, (core, capacity) in enumerate([(0, 1024), (0, 1024), (1, 500), (2, 500)]):
+        tree.write(f"sys/devices/system/cpu/cpu{cpu}/topology/core_id", f"{core}\n")
+        tree.write(f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id", "0\n")
+        tree.write(f"sys/devices/system/cpu/cpu{cpu}/cpu_capacity", f"{capacity}\n")
+    watch = CoreWatch(frozenset(map(Core, (0, 1, 3))), tree.sysfs)
+    topology = watch.topology()
+    watch.close()
+    assert topology.capacity_of == {0: 1024, 1: 1024, 3: 500}
+    assert topology.whole_of == {0: 0, 1: 0, 3: 3}
+    assert topology.are_siblings(Core(0), Core(1))
+    assert not topology.are_siblings(Core(0), Core(3))
+    assert topology.without(Core(0)).cores == (1, 3)

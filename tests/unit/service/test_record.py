@@ -10,12 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from dasec.model import IDLE
+from dasec.model import IDLE, Core, Topology
 from dasec.policies import Parameters
 from dasec.record.checksum import seal, unseal
 from dasec.record.encode import Encoder
-from dasec.record.entries import SCHEMA, Decoder, Entry, decision_row, result_row
+from dasec.record.entries import (
+    SCHEMA,
+    Decoder,
+    Entry,
+    decision_row,
+    read_topology,
+    result_row,
+    topology_row,
+)
 from dasec.tsa import TsaParameters
+from tests.properties.strategies import uneven
 
 from .periods import STATE, histories
 
@@ -111,3 +120,11 @@ def test_the_header_names_schema_policy_parameters_and_state() -> None:
     assert (parameters["tsa"]["step_percent"], parameters["guard"]) == (9, None)
     assert told == {"dasec_record": SCHEMA, "policy": "dasec", "state": {}}
     assert os.linesep.encode() not in header[:-1]
+
+
+@given(uneven(Topology(tuple(map(Core, range(4))), dict.fromkeys(map(Core, range(4)), 0))))
+def test_small_cores_and_siblings_come_back_and_an_older_record_has_none(topology: Topology) -> None:
+    row = json.loads(json.dumps(topology_row(topology)))
+    assert read_topology(row) == topology
+    even = read_topology({"cores": row["cores"], "nodes": row["nodes"]})
+    assert (even.capacity_of, even.whole_of) == ({}, {})
