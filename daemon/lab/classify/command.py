@@ -17,7 +17,7 @@ from ...linux.printable import printable
 from ...reservations.grants import CpuClass
 from ...reservations.take import CpuPlace
 from ..demo.robust import FEWEST
-from .trial import Trial, tried
+from .trial import Attempt, tried
 
 PAIRS = 8
 """With eight pairs the interval covers the truth 96 times in 100 (demo/robust.py)."""
@@ -61,13 +61,13 @@ def classify(amounts: tuple[float, ...], pairs: int, as_json: bool, command: tup
     click.echo(_as_json(trials) if as_json else "\n".join(map(printable, _lines(trials, len(places)))))
 
 
-def class_of(trials: Sequence[Trial]) -> CpuClass:
+def class_of(trials: Sequence[Attempt]) -> CpuClass:
     """Exclusive, if with fewer CPUs in sight it is faster in most trials (section IV-C)."""
     better = sum(trial.prefers_cpuset for trial in trials)
     return CpuClass.EXCLUSIVE if 2 * better > len(trials) else CpuClass.SHARED
 
 
-def _lines(trials: Sequence[Trial], online: int) -> Iterator[str]:
+def _lines(trials: Sequence[Attempt], online: int) -> Iterator[str]:
     yield f"{'CPUs':>6} {f'{online} in sight':>14} {'only its own':>14}   slower with all in sight"
     for trial in trials:
         gain = trial.gain
@@ -81,7 +81,7 @@ def _lines(trials: Sequence[Trial], online: int) -> Iterator[str]:
         yield 'shared: CPUs of its own do not make it faster: cpu = "shared" (class C2)'
 
 
-def _as_json(trials: Sequence[Trial]) -> str:
+def _as_json(trials: Sequence[Attempt]) -> str:
     rows = [
         {"cpus": each.cpus, "quota_s": each.quota_s, "cpuset_s": each.cpuset_s, "ratio": each.gain.ratio}
         | {"low": each.gain.low, "high": each.gain.high}

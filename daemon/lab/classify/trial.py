@@ -25,7 +25,7 @@ _ENTER = 'echo 0 >"$0" && exec taskset -c "$@"'
 """A shell that enters the group becomes the command: nothing of its start is outside."""
 
 
-class Trial(NamedTuple):
+class Attempt(NamedTuple):
     """One amount of CPUs: how long each run took with the limit alone, and with the CPUs limited, too; runs
     of the same number are one pair."""
 
@@ -50,7 +50,7 @@ def tried(
     pairs: int,
     places: Mapping[int, CpuPlace],
     ran: Callable[[], None],
-) -> Iterator[Trial]:
+) -> Iterator[Attempt]:
     """A trial of each amount; `ran` is called after each run. Raises Refusal where the command fails, or the
     host cannot limit it."""
     every_cpu = frozenset(places)
@@ -64,7 +64,7 @@ def tried(
                     for cpus in (every_cpu, own) if pair % 2 else (own, every_cpu):
                         taken[cpus].append(_run(command, cpus, members))
                         ran()
-                yield Trial(amount, tuple(taken[every_cpu]), tuple(taken[own]))
+                yield Attempt(amount, tuple(taken[every_cpu]), tuple(taken[own]))
     except OSError as error:
         raise Refusal(ExitStatus.HOST, f"cannot limit a group's CPU time: {error}: run as root") from error
 

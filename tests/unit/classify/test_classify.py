@@ -7,13 +7,13 @@ from click.testing import CliRunner
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.classify.command import class_of, classify
-from dasec.lab.classify.trial import Trial
+from dasec.lab.classify.trial import Attempt
 from dasec.linux import cpus
 from dasec.reservations.grants import CpuClass
 
-BETTER = Trial(1, (2.0, 2.2, 1.9, 2.1, 2.0, 2.3), (1.0, 1.1, 1.2, 1.0, 0.9, 1.0))
-WORSE = Trial(2, BETTER.cpuset_s, BETTER.quota_s)
-UNSURE = Trial(3, (1.0, 1.2, 0.9, 1.1, 1.0, 0.8), (1.1, 1.0, 1.0, 1.0, 1.1, 0.9))
+BETTER = Attempt(1, (2.0, 2.2, 1.9, 2.1, 2.0, 2.3), (1.0, 1.1, 1.2, 1.0, 0.9, 1.0))
+WORSE = Attempt(2, BETTER.cpuset_s, BETTER.quota_s)
+UNSURE = Attempt(3, (1.0, 1.2, 0.9, 1.1, 1.0, 0.8), (1.1, 1.0, 1.0, 1.0, 1.1, 0.9))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ UNSURE = Trial(3, (1.0, 1.2, 0.9, 1.1, 1.0, 0.8), (1.1, 1.0, 1.0, 1.0, 1.1, 0.9)
         ([BETTER, UNSURE, BETTER], CpuClass.EXCLUSIVE),
     ],
 )
-def test_the_class_is_what_most_trials_say(trials: list[Trial], expected: CpuClass) -> None:
+def test_the_class_is_what_most_trials_say(trials: list[Attempt], expected: CpuClass) -> None:
     assert class_of(trials) is expected
 
 
