@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import click
 
+from dasec.critical.parameters import Fairness
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.scenario import Timing
@@ -26,6 +27,12 @@ _OPTIONS = (
     click.option("--seconds", type=click.FloatRange(0.5, 3600), default=4.0, help="Measured part of a run."),
     click.option("--warmup", type=click.FloatRange(0, 600), default=1.0, help="Before it: policies settle."),
     click.option("--lead", type=click.FloatRange(0.1, 60), default=0.6, help="For everything to start."),
+    click.option(
+        "--fairness",
+        type=click.Choice(list(map(str, Fairness))),
+        default=str(Fairness.STRICT),
+        help="The setting of critical.",
+    ),
     click.option(
         "--seed", type=click.IntRange(0, 2**31 - 1), help="Of arrivals and orders, else a fresh one."
     ),
@@ -48,6 +55,7 @@ def wish_for(options: dict[str, object], cores: int, store: Store[Wish], *, pinn
         cores,
         int(str(seed)) if seed is not None else secrets.randbelow(2**31),
         pinned,
+        Fairness(str(options["fairness"])),
     )
     known = store.asked()
     if known is None:

@@ -30,7 +30,8 @@ def report(found: Sequence[Entitled], asked: Asked[Wish], plot: str) -> str:
         f" is less. Who keeps less than {1 - ALLOWED:.2f} of that by the whole interval has LOST. A/A is the"
         " plain host beside itself."
         f"\n\n{HEAD}{rows}\n![ratios]({plot})\n\n{about}\n"
-        f"{wish.cores} cores, {seats}, {wish.timing.seconds:g} s after {wish.timing.warmup_s:g} s,"
+        f'{wish.cores} cores, {seats}, `fairness = "{wish.fairness}"`,'
+        f" {wish.timing.seconds:g} s after {wish.timing.warmup_s:g} s,"
         f" seed {wish.seed}\n\n{machine}\n"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from dasec.critical.parameters import Fairness
 from dasec.lab.demo.arms import CONTROL, NONE, settings_of
 from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.run import DemoPlan
@@ -30,6 +31,8 @@ class Wish:
     seed: int
     pinned: bool = False
     """Each thread keeps to one core, so that weights are compared and not where the kernel puts threads."""
+    fairness: Fairness = Fairness.STRICT
+    """`critical`'s, towards other workloads (docs/decisions/0037-fairness.md)."""
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -66,7 +69,7 @@ def plan_of(wish: Wish, block: Block[Cell]) -> DemoPlan:
         block.arms,
         wish.repetitions,
         random.Random(f"{wish.seed}/{cell.contest}/{cell.layout}").randrange(2**31),
-        {POLICY: settings_of(POLICY)},
+        {POLICY: f'{settings_of(POLICY)}[{POLICY}]\nfairness = "{wish.fairness}"\n'},
     )
 
 

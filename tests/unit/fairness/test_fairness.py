@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dasec.config.config import check
+from dasec.critical.parameters import Fairness
 from dasec.errors import Refusal
 from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.demo.controller import Managed, configuration
 from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.results import RunResult, TenantResult
 from dasec.lab.demo.scenario import Timing
@@ -130,6 +134,14 @@ def test_every_block_is_there_once_and_its_seed_is_not_that_of_another() -> None
     assert len({plan_of(WISH, one).seed for one in every}) == 8 * 2
 
 
+@pytest.mark.parametrize("fairness", Fairness)
+def test_the_daemon_is_told_the_fairness_that_was_asked_for(fairness: Fairness) -> None:
+    wish = replace(WISH, fairness=fairness)
+    told = plan_of(wish, blocks(wish)[0]).settings[POLICY]
+    text = configuration(POLICY, [Managed("any", 1024, (1,))], told)
+    assert check(tomllib.loads(text), "test").critical.fairness == fairness
+
+
 def test_a_cell_is_found_again_by_its_name() -> None:
     assert {Cell.named(cell.name) for cell in WISH.cells} == set(WISH.cells)
 
@@ -166,5 +178,5 @@ def test_the_report_names_the_loser_and_shows_a_picture(tmp_path: Path) -> None:
     page = report(found, Asked(WISH, HOST), draw(found, tmp_path))
     assert "| flat | `fanout` | fanout | 6 | 1.127 | 1.002 | 0.995 (" in page
     assert page.count("LOST |") == 1
-    assert "2 cores, threads where the kernel puts them, 4 s after 1 s, seed 7" in page
+    assert '2 cores, threads where the kernel puts them, `fairness = "strict"`, 4 s after 1 s, seed 7' in page
     assert (tmp_path / "fairness.png").stat().st_size > 5000
