@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.demo.arms import CONTROL
-from dasec.lab.demo.statistics import Effect
+from dasec.lab.demo.statistics import Effect, estimate
 from experiments.loads.kept import GUARDED, MODES, guarded_table, kept, mean_of_all, modes_table
 from experiments.loads.kept_picture import PICTURE, draw
 from experiments.suite.oracle import ORACLE
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-FAIRNESS, UNDER_GUARD = kept("fairness"), kept("guarded")
+FAIRNESS, UNDER_GUARD, AGAIN = kept("fairness"), kept("guarded"), kept("guarded-again")
 SUMMARIES = FAIRNESS.summaries()
 
 
@@ -27,7 +27,7 @@ def test_the_page_of_the_loads_has_each_way_to_be_fair(metric: str) -> None:
 
 
 def test_every_block_that_was_asked_for_is_there() -> None:
-    for one in (FAIRNESS, UNDER_GUARD):
+    for one in (FAIRNESS, UNDER_GUARD, AGAIN):
         assert len(one.blocks) == len(one.wish.loads) * one.wish.repetitions
         assert all({run.arm for run in block.runs} == set(one.wish.arms) for block in one.blocks)
 
@@ -61,8 +61,23 @@ def test_the_page_of_the_guard_has_what_it_left_of_harm_in_nested_groups() -> No
     assert noise.low < 1 < noise.high
 
 
+def test_measured_again_nothing_shows_there_and_a_tenth_of_harm_is_excluded() -> None:
+    assert guarded_table(AGAIN) in page("docs/guard.md").split("\n\n")
+    (background,) = AGAIN.summaries()
+    assert background.arms[GUARDED].ratios["mean"].high < 1.1
+    both = [
+        each
+        for series in (UNDER_GUARD, AGAIN)
+        for each in series.each_repetition(background.cell.name, GUARDED)
+    ]
+    found = estimate(both)
+    told = f"{len(both)} repetitions: {found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}] of the mean"
+    assert told in page("docs/guard.md")
+
+
 def test_no_run_in_nested_groups_wrote_a_weight() -> None:
-    rules = {rule for block in UNDER_GUARD.blocks for rule in block.of(GUARDED).decided if "critical" in rule}
+    blocks = [*UNDER_GUARD.blocks, *AGAIN.blocks]
+    rules = {rule for block in blocks for rule in block.of(GUARDED).decided if "critical" in rule}
     assert rules == {"rule critical.later"}
 
 
