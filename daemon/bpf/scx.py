@@ -7,6 +7,7 @@ does something wrong or lets a thread wait for five seconds.
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -186,9 +187,16 @@ def refuse_what_it_cannot_keep(
 
 def limits(cgroups: Path = CGROUPS) -> Iterator[str]:
     """Every CPU limit that is set, in words."""
-    for limit in sorted(cgroups.rglob("cpu.max")):
-        if (said := _line(limit)) and not said.startswith("max"):
-            yield f"{limit.parent} has a CPU limit ({said})"
+    for group in groups(cgroups):
+        if (said := _line(group / "cpu.max")) and not said.startswith("max"):
+            yield f"{group} has a CPU limit ({said})"
+
+
+def groups(cgroups: Path = CGROUPS) -> Iterator[Path]:
+    """All of them. Path.rglob() fails (3.11) where one is removed meanwhile."""
+    for directory, below, _ in os.walk(cgroups):
+        below.sort()
+        yield Path(directory)
 
 
 def why_not() -> str | None:

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..bpf.libbpf import BpfUnavailable
-from ..bpf.scx import CGROUPS, Scheduler, VmTime, limits, options
+from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, options
 from ..errors import ExitStatus, Refusal
 from ..linux.printable import printable
 
@@ -24,7 +24,8 @@ STOP = {signal.SIGINT, signal.SIGTERM}
 
 
 def schedule(level: int) -> None:
-    """Until a signal. Refuses (status 3) where the kernel does not take it, fails (1) if it puts it out."""
+    """Until a signal. Refuses (status 3) where the kernel does not take it, also when somebody sets a CPU
+    limit later; fails (1) if the kernel puts it out."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
     again = _until_ended(level, "schedules since now")
     while again:
@@ -54,7 +55,6 @@ def _told(scheduler: Scheduler) -> bool:
     """Whether we were told to stop, before the kernel put it out; a terminal shows meanwhile who runs."""
     console = Console()
     before: list[VmTime] = []
-    known: set[str] = set()
     shown = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
     with shown or nullcontext():
         looks = 0
@@ -63,7 +63,7 @@ def _told(scheduler: Scheduler) -> bool:
                 return True
             looks += 1
             if looks % LIMITS_EVERY == 0:
-                _tell_limits(known)
+                _refuse_limits()
             if shown is not None:
                 now = scheduler.vms()
                 lines = list(shares(before, now, names_of()))[: console.height - 1]
@@ -72,11 +72,11 @@ def _told(scheduler: Scheduler) -> bool:
     return False
 
 
-def _tell_limits(known: set[str]) -> None:
-    """Those that were set since the scheduler was loaded, once each."""
-    for limit in sorted({*limits()} - known):
-        known.add(limit)
-        click.echo(printable(f"dasec scx: {limit}: it is not kept while this runs"), err=True)
+def _refuse_limits() -> None:
+    """One that was set since the scheduler was loaded: who set it means it."""
+    for limit in limits():
+        kept = "the kernel's own scheduler is back, which keeps it"
+        raise Refusal(ExitStatus.HOST, printable(f"scx: {limit}: {kept}"))
 
 
 def shares(before: Sequence[VmTime], now: Sequence[VmTime], names: Mapping[int, str]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _since(vm: VmTime, then: VmTime | None) -> tuple[int, int]:
 def names_of() -> Mapping[int, str]:
     """The groups by inode number, which is what BPF knows them by."""
     found = {}
-    for file in CGROUPS.rglob("cgroup.procs"):
+    for group in groups():
         with suppress(OSError):
-            found[file.parent.stat().st_ino] = str(file.parent.relative_to(CGROUPS))
+            found[group.stat().st_ino] = str(group.relative_to(CGROUPS))
     return found

@@ -19,6 +19,7 @@ from dasec.errors import ExitStatus
 from dasec.hosts.host import HostSettings
 from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
+from dasec.hosts.sched_ext.kernel import LIMITS_EVERY
 from dasec.lab.load_tool import find_tool
 from dasec.linux import extwords, procfs
 from dasec.model import Capabilities, Change, Core, Knob, KnobValue, Outcome, VcpuId
@@ -145,6 +146,25 @@ def test_a_scheduler_that_was_put_out_leaves_nothing_behind_and_says_so(pair: Ma
     assert os.sched_getaffinity(pair.vcpus[1].tid) == mask
     assert any("was put out" in line for line in pair.host.notices())
     assert pair.host.restore().failed == ()
+
+
+def test_a_limit_that_somebody_sets_is_the_end_of_the_scheduler_and_is_kept(
+    pair: Managed, vms: dict[str, Vm]
+) -> None:
+    mask = os.sched_getaffinity(pair.vcpus[1].tid)
+    pair.set(pair.vcpus[0], Knob.WEIGHT, 2048)
+    pair.set(pair.vcpus[1], Knob.AFFINITY, frozenset({Core(1)}))
+    (vms["pair"].path / "cpu.max").write_text("20000 100000")
+    for _ in range(LIMITS_EVERY):
+        pair.look()
+    wait_for("disabled")
+    knobs = pair.host.observe(roster(pair.vcpus)).knobs
+    assert [(one.weight, one.rescheduling_latency_ns) for one in knobs.values()] == [(None, None)] * 2
+    assert os.sched_getaffinity(pair.vcpus[1].tid) == mask
+    (line,) = [line for line in pair.host.notices() if "was put out" in line]
+    assert "has a CPU limit (20000 100000), which only the kernel's own keeps" in line
+    assert pair.host.restore().failed == ()
+    in_the_end(pair, lambda one, other: one + other < 0.5 * MEANWHILE_S)
 
 
 def test_a_dry_run_loads_no_scheduler(vms: dict[str, Vm], tmp_path: Path, capabilities: Capabilities) -> None:

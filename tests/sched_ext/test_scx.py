@@ -15,6 +15,7 @@ import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
 from dasec.bpf.scx import SYSFS, Scheduler, options, refuse_what_it_cannot_keep
+from dasec.errors import ExitStatus
 
 from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, SOON_S, Vm, state, used_meanwhile, wait_for
 
@@ -211,14 +212,15 @@ def test_the_command_says_what_it_does_and_ends_with_the_shares(command: Command
     wait_for("disabled")
 
 
-def test_a_limit_that_is_set_meanwhile_is_told_once(command: Command, vms: dict[str, Vm]) -> None:
+def test_a_limit_that_is_set_meanwhile_ends_it_in_one_line(command: Command, vms: dict[str, Vm]) -> None:
     vms["limited"] = Vm("limited")
     (vms["limited"].path / "cpu.max").write_text("50000 100000")
-    assert command.process.stdout is not None
-    said = command.process.stdout.readline()
-    assert said.endswith("limited.scope has a CPU limit (50000 100000): it is not kept while this runs\n")
-    assert state() == "enabled"
-    vms["limited"].end()
+    (said,) = command.rest().splitlines()
+    assert said.endswith(
+        "limited.scope has a CPU limit (50000 100000): the kernel's own scheduler is back, which keeps it"
+    )
+    assert command.process.wait() == ExitStatus.HOST
+    wait_for("disabled")
 
 
 def test_a_command_that_is_killed_leaves_the_kernels_own_scheduler(command: Command) -> None:

@@ -63,16 +63,18 @@ class ExtKernel:
         return done
 
     def attend(self, clock_ns: int, threads: Iterable[ManagedThread]) -> bool:
-        """Once a look: our words count for some more of these. False, once, when the kernel has put the
-        scheduler out."""
+        """Once a look: our words count for some more of these. False, once, when the scheduler has gone: the
+        kernel has put it out, or somebody has set a CPU limit."""
         if self._scheduler is None:
             return True
+        if (limit := self._limit()) is not None:
+            self._leave(f"{limit}, which only the kernel's own keeps")
+            return False
         if self._scheduler.ended() is not None and not self._again(threads):
             return False
         gap_ns = clock_ns - self._attended_ns if self._attended_ns else 0
         self._scheduler.attend(clock_ns + max(LEAST_FRESH_NS, FRESH_LOOKS * gap_ns))
         self._attended_ns = clock_ns
-        self._tell_limits()
         return True
 
     def notices(self) -> tuple[str, ...]:
@@ -98,22 +100,27 @@ class ExtKernel:
             except BpfUnavailable as unavailable:
                 why = str(unavailable)
         if self._scheduler is None:
-            self._ended = True
-            self._notices.say(
-                "our scheduler",
-                f"our scheduler was put out, and the kernel's own schedules until dasec is started again:"
-                f" {printable(why)}",
-            )
+            self._leave(why)
             return False
         extwords.look_again()
         for thread in threads:
             _say_again(thread)
         return True
 
-    def _tell_limits(self) -> None:
+    def _leave(self, why: str) -> None:
+        if self._scheduler is not None:
+            self._scheduler.close()
+            self._scheduler = None
+        self._ended = True
+        self._notices.say(
+            "our scheduler",
+            f"our scheduler was put out, and the kernel's own schedules until dasec is started again:"
+            f" {printable(why)}",
+        )
+
+    def _limit(self) -> str | None:
         self._looks += 1
-        for limit in limits() if self._looks % LIMITS_EVERY == 0 else ():
-            self._notices.say("CPU limits that are not kept", f"{limit}: our scheduler does not keep it")
+        return next(limits(), None) if self._looks % LIMITS_EVERY == 0 else None
 
 
 def _say_again(thread: ManagedThread) -> None:

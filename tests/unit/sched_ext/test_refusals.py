@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 from pathlib import Path
 
 import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
-from dasec.bpf.scx import MAX_CPUS, MAX_VMS, REST, Options, limits, options, refuse_what_it_cannot_keep
+from dasec.bpf.scx import (
+    MAX_CPUS,
+    MAX_VMS,
+    REST,
+    Options,
+    groups,
+    limits,
+    options,
+    refuse_what_it_cannot_keep,
+)
 from dasec.commands.survey import render
 from dasec.model import Capabilities
 
@@ -80,6 +90,14 @@ def test_all_limits_are_told_in_words(host: Host) -> None:
         "b.scope has a CPU limit (50000 100000)",
         "machine.slice/c.scope has a CPU limit (1000 100000)",
     ]
+
+
+def test_a_group_that_is_removed_while_all_are_looked_at_is_left_out(host: Host) -> None:
+    host.write(host.cgroups / "b.scope/cpu.max", "50000 100000\n")
+    walk = groups(host.cgroups)
+    assert next(walk) == host.cgroups
+    shutil.rmtree(host.cgroups / "machine.slice")
+    assert [*walk] == [host.cgroups / "b.scope"]
 
 
 def test_the_probe_says_why_not_beside_everything_else() -> None:
