@@ -11,7 +11,7 @@ import sys
 from dasec.lab.demo.run import Bench, measure_one
 
 from ..counted.cpus import Cpus
-from ..counted.inside import SeatedTree, refusing, site, tell
+from ..counted.inside import SeatedTree, refusing, site, tell, unhurried
 from .wish import Order, plan_of
 
 
@@ -34,7 +34,8 @@ def main() -> None:
     wish, block, cpus = order.wish, order.block, Cpus(order.wish.cores)
     with site(cpus) as here:
         tree = PinnedTree(here.tree.version, here.tree.top, here.tree.name) if wish.pinned else here.tree
-        bench = Bench(plan_of(wish, block), here.tools, tree, here.directory, cpus.iterations_per_us)
+        plan = unhurried(plan_of(wish, block))
+        bench = Bench(plan, here.tools, tree, here.directory, cpus.iterations_per_us)
         for arm in block.arms:
             tell(measure_one(bench, arm, block.repetition, lambda: None), cpus)
 
