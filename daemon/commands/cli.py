@@ -11,6 +11,8 @@ import click
 
 from ..errors import DIRECTORY, ExitStatus, Refusal
 from ..linux.printable import printable
+from .of_fleets import fleet
+from .options import json_option
 
 directory_option = click.option(
     "--directory",
@@ -20,7 +22,6 @@ directory_option = click.option(
     show_default=True,
     help="Where journal and status live.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -285,39 +286,7 @@ def reserve(
         raise Refusal(ExitStatus.FAILED, *refused)
 
 
-@commands.group()
-def fleet() -> None:
-    """Look at many hosts at once."""
-
-
-@fleet.command()
-@click.option(
-    "--prometheus", "url", required=True, metavar="URL", help="Where dasec-fleet.rules.yml is loaded."
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1, 600),
-    default=10.0,
-    show_default=True,
-    help="Seconds for each of three questions.",
-)
-@click.option(
-    "--reservation",
-    "reservations",
-    multiple=True,
-    metavar="ASK",
-    help="What `dasec reserve` takes: that workload has CPUs of its own.",
-)
-@click.option("--keep", multiple=True, metavar="PATTERN", help="Never move these, for instance 'db-*'.")
-@json_option
-def hint(
-    url: str, timeout: float, reservations: tuple[str, ...], keep: tuple[str, ...], as_json: bool
-) -> None:
-    """Show the hosts of a fleet, and at most one move that a simulation likes. It moves nothing."""
-    from .fleet import HintWanted, answer
-
-    click.echo(answer(HintWanted(url, timeout, reservations, keep), as_json=as_json))
-
+commands.add_command(fleet)
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 """Settings of a command whose arguments belong to another module's command."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..linux.printable import printable
 from ..placement import AdvisedMove, FleetHost, Lately, hint
+from ..placement.fleet import without_port
 from .fleet_numbers import Fleet, read
 from .reserve import ask_of
 
@@ -37,15 +38,9 @@ def answer(wish: HintWanted, *, as_json: bool) -> str:
 
 def virsh(move: AdvisedMove) -> str:
     """The line that makes the move, for a libvirt domain and a shell."""
-    source, target = (f"qemu+ssh://{_address(name)}/system" for name in (move.source, move.target))
+    source, target = (f"qemu+ssh://{without_port(name)}/system" for name in (move.source, move.target))
     words = ("virsh", "--connect", source, "migrate", "--live", "--persistent")
     return shlex.join((*words, "--domain", move.workload, "--desturi", target))
-
-
-def _address(instance: str) -> str:
-    """A host's name without the exporter's port."""
-    host, colon, port = instance.rpartition(":")
-    return host if colon and port.isdigit() and (":" not in host or host.endswith("]")) else instance
 
 
 def _lines(fleet: Fleet, move: AdvisedMove | None) -> Iterator[str]:

@@ -65,6 +65,12 @@ class FleetHost:
         return max(0.0, self.cores - self.runnable_cores)
 
 
+def without_port(instance: str) -> str:
+    """A host's name as Prometheus has it, without the exporter's port."""
+    host, colon, port = instance.rpartition(":")
+    return host if colon and port.isdigit() and (":" not in host or host.endswith("]")) else instance
+
+
 @dataclass(frozen=True, slots=True)
 class Lately:
     """What happened before now: (workload, host) for all that were there within a day, and the hosts to or

@@ -1,0 +1,65 @@
+"""`dasec fleet`: the commands that look at many hosts at once."""
+
+from __future__ import annotations
+
+import click
+
+from ..errors import ExitStatus, Refusal
+from .options import json_option
+
+
+@click.group()
+def fleet() -> None:
+    """Look at many hosts at once."""
+
+
+@fleet.command()
+@click.option(
+    "--prometheus", "url", required=True, metavar="URL", help="Where dasec-fleet.rules.yml is loaded."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 600),
+    default=10.0,
+    show_default=True,
+    help="Seconds for each of three questions.",
+)
+@click.option(
+    "--reservation",
+    "reservations",
+    multiple=True,
+    metavar="ASK",
+    help="What `dasec reserve` takes: that workload has CPUs of its own.",
+)
+@click.option("--keep", multiple=True, metavar="PATTERN", help="Never move these, for instance 'db-*'.")
+@json_option
+def hint(
+    url: str, timeout: float, reservations: tuple[str, ...], keep: tuple[str, ...], as_json: bool
+) -> None:
+    """Show the hosts of a fleet, and at most one move that a simulation likes. It moves nothing."""
+    from .fleet import HintWanted, answer
+
+    click.echo(answer(HintWanted(url, timeout, reservations, keep), as_json=as_json))
+
+
+@fleet.command()
+@click.option(
+    "--prometheus", "url", required=True, metavar="URL", help="Where dasec-fleet.rules.yml is loaded."
+)
+@click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="ADDRESS:PORT")
+@click.option("--every", type=click.FloatRange(1, 3600), default=15.0, show_default=True, help="Seconds.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 1.5),
+    default=1.0,
+    show_default=True,
+    help="Seconds for each of three questions; kube-scheduler waits five for the answer to its own.",
+)
+def extender(url: str, listen: str, every: float, timeout: float) -> None:
+    """Serve kube-scheduler as an extender: which nodes may have a pod, and which would do best."""
+    from .fleet_extender import ExtenderWanted, serve
+
+    address, _, port = listen.rpartition(":")
+    if not address or not port.isdigit() or int(port) > 65535:
+        raise Refusal(ExitStatus.USAGE, f"--listen: {listen}: write it as 127.0.0.1:8888")
+    serve(ExtenderWanted(url, address.strip("[]"), int(port), every, timeout), click.echo)

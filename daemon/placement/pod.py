@@ -1,0 +1,76 @@
+"""A pod of Kubernetes as a workload that is yet to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from ..reservations import Ask, CpuClass
+from .fleet import Resident
+
+ANNOTATION = "dasec/cpu"
+"""Of the pod: shared (as without it), exclusive or whole (docs/reservations.md)."""
+
+SUFFIXES = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "k": Fraction(1000)}
+"""Of a quantity (k8s.io/apimachinery, resource.Quantity), as far as one of CPUs has them."""
+
+
+class BadPod(ValueError):
+    """It is no pod, or says what cannot be; the text says what and where."""
+
+
+def coming(pod: Mapping[str, Any]) -> Resident:
+    """It is taken to use the CPUs that it requests, on as many vCPUs. Raises BadPod."""
+    try:
+        meta, spec = pod["metadata"], pod["spec"]
+        name = f"{meta.get('namespace') or 'default'}/{meta['name']}"
+        cores = requested(spec)
+        word = (meta.get("annotations") or {}).get(ANNOTATION, CpuClass.SHARED)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadPod(f"this is no pod: {type(error).__name__} {error}") from error
+    if word not in tuple(CpuClass):
+        raise BadPod(f"{name}: annotation {ANNOTATION}: {word!r} is none of {', '.join(CpuClass)}")
+    kind, millicores = CpuClass(word), ceil(cores * 1000)
+    if kind is not CpuClass.SHARED and not millicores:
+        raise BadPod(f"{name}: annotation {ANNOTATION}: {word} of what? it requests no cpu")
+    ask = None if kind is CpuClass.SHARED else Ask(name, millicores, kind)
+    return Resident(name, max(1, ceil(cores)), float(cores), 0.0, 0.0, ask)
+
+
+def requested(spec: Mapping[str, Any]) -> Fraction:
+    """CPUs, as kube-scheduler counts them: all containers, or the greatest initial one if that is more, and
+    the overhead."""
+    together = sum(map(_request, spec["containers"]), Fraction(0))
+    first = max(map(_request, spec.get("initContainers") or ()), default=Fraction(0))
+    return max(together, first) + quantity((spec.get("overhead") or {}).get("cpu", 0))
+
+
+def _request(container: Mapping[str, Any]) -> Fraction:
+    resources = container.get("resources") or {}
+    return quantity((resources.get("requests") or {}).get("cpu", 0))
+
+
+def quantity(said: object) -> Fraction:
+    """A number of CPUs. Raises BadPod.
+
+    >>> quantity("250m"), quantity(2), quantity("1.5")
+    (Fraction(1, 4), Fraction(2, 1), Fraction(3, 2))
+    """
+    text = str(said)
+    unit = SUFFIXES.get(text[-1:], Fraction(1))
+    digits = text[:-1] if text[-1:] in SUFFIXES else text
+    if not _is_number(digits.split(".")):
+        raise BadPod(f"cpu: {text[:40]!r} is no quantity of CPUs: write it as 2 or 250m")
+    return Fraction(digits) * unit
+
+
+def _is_number(parts: Iterable[str]) -> bool:
+    """At most 18 digits on each side of at most one point."""
+    whole, *rest = parts
+    return len(rest) < 2 and all(map(_is_digits, (whole, *rest)))
+
+
+def _is_digits(part: str) -> bool:
+    return 0 < len(part) < 19 and part.isascii() and part.isdigit()

@@ -1,0 +1,188 @@
+"""kube-scheduler's side of the extender: what it sends, what it must get, and what it must never wait for."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dasec.commands.cli import commands
+from dasec.commands.fleet_extender import ExtenderServer, ExtenderWanted
+from dasec.errors import Refusal
+from dasec.placement import FleetHost
+from dasec.placement.nodes import BEST, choose, score
+from dasec.placement.pod import BadPod, coming, quantity
+
+from ..properties.test_placement import fleets
+from .prometheus_server import Answers, serving
+from .test_hint import host
+
+NODES = ["full", "empty", "unknown"]
+
+
+def pod(cpu: object = "2", **annotations: str) -> dict[str, object]:
+    """As the API has it, in short."""
+    container = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
+    meta = {"name": "web-7f9", "namespace": "shop", "annotations": {"dasec/cpu": "shared"} | annotations}
+    return {"metadata": meta, "spec": {"containers": [container]}}
+
+
+def busy() -> Answers:
+    """A host that waits, and one that has room."""
+    return Answers(host("full:9753", 4, 0.25, web=(8, 3.5, 1, 0.5)) | host("empty:9753", 16, 0.0))
+
+
+@contextmanager
+def extender(url: str) -> Iterator[int]:
+    """Its port."""
+    with ExtenderServer(ExtenderWanted(url, "127.0.0.1", 0, 60.0, 1.0)) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield int(server.server_address[1])
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with serving(busy()) as url, extender(url) as port:
+        yield port
+
+
+def post(port: int, path: str, body: bytes) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("POST", path, body)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def ask(port: int, path: str, told: object) -> object:
+    status, said = post(port, path, json.dumps(told).encode())
+    assert status == 200, said
+    return json.loads(said)
+
+
+def get(port: int, path: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path)
+    return connection.getresponse().status
+
+
+def test_a_node_that_would_wait_too_much_is_filtered_out_with_the_reason(port: int) -> None:
+    found = ask(port, "/filter", {"Pod": pod(), "Nodes": None, "NodeNames": NODES})
+    assert isinstance(found, dict)
+    assert (found["NodeNames"], found["Nodes"], found["Error"]) == (["empty", "unknown"], None, "")
+    assert list(found["FailedNodes"]) == ["full"]
+    assert "over 5%" in found["FailedNodes"]["full"]
+
+
+def test_whole_nodes_come_back_whole(port: int) -> None:
+    nodes = {"items": [{"metadata": {"name": name, "labels": {"of": name}}} for name in NODES]}
+    found = ask(port, "/filter", {"pod": pod(), "nodes": nodes, "nodenames": None})
+    assert isinstance(found, dict)
+    assert (found["Nodes"], found["NodeNames"]) == ({"items": nodes["items"][1:]}, None)
+
+
+def test_a_pod_is_never_without_a_node_for_the_sake_of_waiting(port: int) -> None:
+    found = ask(port, "/filter", {"Pod": pod(), "NodeNames": ["full"]})
+    assert isinstance(found, dict)
+    assert (found["NodeNames"], found["FailedNodes"]) == (["full"], {})
+
+
+def test_a_reservation_goes_only_where_it_fits(port: int) -> None:
+    asked = {"Pod": pod("8", **{"dasec/cpu": "whole"}), "NodeNames": ["full", "empty"]}
+    found = ask(port, "/filter", asked)
+    assert isinstance(found, dict)
+    assert (found["NodeNames"], list(found["FailedNodes"])) == (["empty"], ["full"])
+
+
+def test_the_emptier_a_node_the_higher_it_ranks(port: int) -> None:
+    found = ask(port, "/prioritize", {"Pod": pod(), "NodeNames": NODES})
+    assert found == [
+        {"Host": "full", "Score": 0},
+        {"Host": "empty", "Score": BEST},
+        {"Host": "unknown", "Score": 5},
+    ]
+
+
+def test_without_prometheus_every_node_may_and_none_is_better() -> None:
+    answers = busy()
+    answers.illness = "starting"
+    with serving(answers) as url, extender(url) as port:
+        assert (get(port, "/healthz"), get(port, "/readyz")) == (200, 503)
+        found = ask(port, "/filter", {"Pod": pod(), "NodeNames": NODES})
+        assert isinstance(found, dict)
+        assert found["NodeNames"] == NODES
+        ranks = ask(port, "/prioritize", {"Pod": pod(), "NodeNames": NODES})
+        assert isinstance(ranks, list)
+        assert len({each["Score"] for each in ranks}) == 1
+
+
+def test_it_is_ready_when_it_knows_a_fleet(port: int) -> None:
+    assert (get(port, "/readyz"), get(port, "/healthz"), get(port, "/")) == (200, 200, 404)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b"null", b'{"Pod": {}}', b'{"Pod": 1, "NodeNames": ["a"]}', b"[" * 100_000],
+)
+def test_what_is_no_question_is_refused_and_it_goes_on(port: int, body: bytes) -> None:
+    status, said = post(port, "/filter", body)
+    assert (status, said.count(b"\n")) == (400, 1)
+    assert get(port, "/healthz") == 200
+
+
+def test_bad_annotations_and_quantities_name_the_pod_or_the_text(port: int) -> None:
+    for bad, word in ((pod(**{"dasec/cpu": "mine"}), b"shop/web-7f9"), (pod("2 cores"), b"'2 cores'")):
+        status, said = post(port, "/filter", json.dumps({"Pod": bad, "NodeNames": []}).encode())
+        assert status == 400
+        assert word in said
+
+
+def test_who_says_nothing_is_cut_off_and_others_are_served_meanwhile(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as silent:
+        silent.sendall(b"POST /filter HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
+        assert get(port, "/healthz") == 200
+        assert silent.recv(1) == b""
+
+
+def test_an_address_or_a_url_that_cannot_be_is_one_line() -> None:
+    for options in (["--prometheus", "x"], ["--prometheus", "http://p:9090", "--listen", "8888"]):
+        error = CliRunner().invoke(commands, ["fleet", "extender", *options]).exception
+        assert isinstance(error, Refusal)
+        assert (error.status, len(error.lines)) == (2, 1)
+
+
+@given(
+    fleets(), st.lists(st.sampled_from(["h0", "h1", "h2", "else"]), unique=True), st.sampled_from(["1", "9"])
+)
+def test_of_any_fleet_the_chosen_are_some_of_the_named_in_their_order(
+    fleet: Sequence[FleetHost], nodes: list[str], cpu: str
+) -> None:
+    hosts = {each.name: each for each in fleet}
+    for kind in ("shared", "exclusive", "whole"):
+        new = coming(pod(cpu, **{"dasec/cpu": kind}))
+        found = choose(nodes, hosts, new)
+        assert [node for node in nodes if node not in found.failed] == list(found.nodes)
+        assert found.nodes or kind != "shared" or not nodes
+        assert all(0 <= score(node, hosts, new) <= BEST for node in nodes)
+
+
+@given(st.from_regex(r"[0-9]{1,18}(\.[0-9]{1,18})?[numk]?", fullmatch=True))
+def test_what_kubernetes_takes_for_cpus_is_a_quantity(text: str) -> None:
+    assert quantity(text) >= 0
+
+
+@given(st.from_regex(r"[^0-9].*|.*[^0-9numk]|", fullmatch=True))
+def test_what_is_no_number_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(BadPod) as caught:
+        quantity(text)
+    assert "\n" not in str(caught.value)
