@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -66,7 +67,7 @@ class Libvirtd:
     def start(self) -> None:
         """Until it answers."""
         self._daemons["libvirtd"] = self._spawn("libvirtd")
-        wait_for((self.root / "run/libvirt/libvirt-sock").is_socket)
+        wait_for(self._answers)
         wait_for(self.directory.is_dir)
 
     def kill(self) -> None:
@@ -116,6 +117,11 @@ class Libvirtd:
     def inside(self, *command: str | Path) -> list[str | Path]:
         """The command that sees what libvirtd sees."""
         return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", *command]
+
+    def _answers(self) -> bool:
+        """Its socket is there a moment before somebody listens at it."""
+        with socket.socket(socket.AF_UNIX) as asked:
+            return asked.connect_ex(str(self.root / "run/libvirt/libvirt-sock")) == 0
 
     def _spawn(self, program: str) -> subprocess.Popen[bytes]:
         """With a pid file of its own: by default all libvirtds of a machine have the same one. And with a
