@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.process import last_line
+from dasec.lab.kit.process import last_line
 
 from .driver import Place, Role
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.errors import Interrupted
-from dasec.lab.demo.layout import Group
-from dasec.lab.demo.needs import find_tree
-from dasec.lab.demo.signals import interruptible
-from dasec.lab.demo.tree import Tree
-from dasec.lab.demo.workspace import prepared
+from dasec.lab.kit.errors import Interrupted
+from dasec.lab.kit.layout import Group
+from dasec.lab.kit.needs import find_tree
+from dasec.lab.kit.signals import interruptible
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.workspace import prepared
 
 from .catalogue import DRIVERS
 from .driver import CONTAINER, GUEST, HERE, Place

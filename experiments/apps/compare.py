@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.statistics import Effect, Estimate, estimate, paired_ratios, verdict
+from dasec.lab.kit.ratios import Effect, Estimate, estimate, paired_ratios, verdict
 
 from ..suite.analysis import JUDGED, PACE
 from ..suite.effects import effect

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 DRAIN_S = 5.0
-"""As long as others wait for late answers (dasec.lab.demo.tenant)."""
+"""As long as others wait for late answers (dasec.lab.kit.tenant)."""
 
 SHAPES = {"cifar": (1, 3, 32, 32), "slowfast": (1, 3, 36, 224, 224), "kinetics": (1, 3, 16, 112, 112)}
 IMAGE = (1, 3, 224, 224)

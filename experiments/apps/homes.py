@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dasec.critical.names import matches
-from dasec.lab.demo.controller import Managed
-from dasec.lab.demo.layout import (
+from dasec.lab.kit.controller import Managed
+from dasec.lab.kit.layout import (
     CLIENT,
     Group,
     GroupLayout,
@@ -20,9 +20,9 @@ from dasec.lab.demo.layout import (
     share_of,
     vcpu_group,
 )
-from dasec.lab.demo.process import named_threads
-from dasec.lab.demo.scenario import Memcached, Scenario
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit.process import named_threads
+from dasec.lab.kit.scenario import Memcached, Scenario
+from dasec.lab.kit.tree import Tree
 
 from .cells import Cell, Instance
 from .driver import CONTAINER, GUEST, Place

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit.tree import Tree
 from dasec.linux import affinity, schedattr
 from dasec.linux.cgroupfs import Hierarchy
 from dasec.linux.errors import ThreadGone

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dasec.errors import Refusal
-from dasec.lab.demo.process import last_line, read_json
-from dasec.lab.demo.tenant import DRAIN_S
+from dasec.lab.kit.process import last_line, read_json
+from dasec.lab.kit.tenant import DRAIN_S
 from dasec.lab.load_tool import figure, find_tool, latencies, read_sojourns
 
 from .child import Child, failure

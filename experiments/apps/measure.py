@@ -11,17 +11,17 @@ from pathlib import Path
 
 from dasec.errors import Refusal
 from dasec.lab import load_tool
-from dasec.lab.demo.arms import CONTROL, NONE, settings_of
-from dasec.lab.demo.blame import BlameWatch
-from dasec.lab.demo.controller import Controller, Report, configuration, running
-from dasec.lab.demo.errors import StartMissed, failure
-from dasec.lab.demo.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
-from dasec.lab.demo.layout import CLIENT, DAEMON
-from dasec.lab.demo.process import sleep_until, wait_until
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.run import EARLY_S, LEAST_CPU_S
-from dasec.lab.demo.tenant import START_OPTION
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit.arms import CONTROL, NONE, settings_of
+from dasec.lab.kit.blame import BlameWatch
+from dasec.lab.kit.controller import Controller, Report, configuration, running
+from dasec.lab.kit.errors import StartMissed, failure
+from dasec.lab.kit.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
+from dasec.lab.kit.layout import CLIENT, DAEMON
+from dasec.lab.kit.process import sleep_until, wait_until
+from dasec.lab.kit.results import RunResult, TenantResult
+from dasec.lab.kit.run import EARLY_S, LEAST_CPU_S
+from dasec.lab.kit.tenant import START_OPTION
+from dasec.lab.kit.tree import Tree
 from dasec.linux.cgroupfs import Hierarchy
 
 from ..suite.oracle import ORACLE, oracle_settings

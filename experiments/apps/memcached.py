@@ -7,8 +7,8 @@ import shutil
 import socket
 from dataclasses import dataclass
 
-from dasec.lab.demo.process import free_port
-from dasec.lab.demo.scenario import MEMCACHED_WORKER
+from dasec.lab.kit.process import free_port
+from dasec.lab.kit.scenario import MEMCACHED_WORKER
 
 from .child import Child
 from .driver import GUEST, Kind, Order, Place, Role
@@ -26,7 +26,7 @@ OPTIONS = {
     "value-bytes": "200",
     "get-ratio": "0.9",
 }
-"""As the demo has it (dasec.lab.demo.scenario); `address` HOST:PORT names a server that is not ours."""
+"""As the demo has it (dasec.lab.kit.scenario); `address` HOST:PORT names a server that is not ours."""
 
 SERVER = ("address", "memory-mb")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.statistics import CONFIDENCE, Estimate
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.ratios import CONFIDENCE, Estimate
 
 from ..suite.analysis import JUDGED, PACE
 from ..suite.effects import effect

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dasec.lab.demo.process import ENTER
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit.process import ENTER
+from dasec.lab.kit.tree import Tree
 from dasec.linux.cgroupfs import find_hierarchy
 from dasec.linux.errors import HierarchyMissing
 

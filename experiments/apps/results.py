@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.results import RunResult
-from dasec.lab.demo.statistics import Estimate, estimate, geometric_mean
+from dasec.lab.kit.ratios import Estimate, estimate, geometric_mean
+from dasec.lab.kit.results import RunResult
 
 from ..suite.analysis import LATENCIES, PACE, Summary, summarise
 from ..suite.store import Asked, Done, Store

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import facts, needs
-from dasec.lab.demo.run import calibrate
+from dasec.lab.kit import facts, needs
+from dasec.lab.kit.run import calibrate
 from dasec.lab.load_tool import find_tool
 
 from ..suite.clock import minutes

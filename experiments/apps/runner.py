@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import needs
-from dasec.lab.demo.results import RunResult
+from dasec.lab.kit import needs
+from dasec.lab.kit.results import RunResult
 from dasec.linux.cgroupfs import find_hierarchy
 
 from ..suite.blocks import Block, blocks_of

@@ -15,9 +15,9 @@ from dasec.config.complaints import Complaint, complaints_of, nearest
 from dasec.config.config import ConfigError, check
 from dasec.config.section import Section
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
-from dasec.lab.demo.controller import Managed, configuration
-from dasec.lab.demo.layout import NEUTRAL
+from dasec.lab.kit.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.layout import NEUTRAL
 from dasec.policies import POLICIES
 
 from .driver import Driver, Kind, Order

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.lab.demo.process import free_port
+from dasec.lab.kit.process import free_port
 
 from .child import Child, failure, held, within
 from .driver import Kind, Order, Place, Role

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.lab.demo.process import last_line
+from dasec.lab.kit.process import last_line
 from dasec.lab.load_tool import latencies
 
 from .child import Child, failure

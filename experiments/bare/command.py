@@ -12,12 +12,12 @@ import click
 from rich.console import Console
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import facts, needs
 from dasec.lab.demo.lines import lines_of
 from dasec.lab.demo.plot import draw
 from dasec.lab.demo.report import print_report
-from dasec.lab.demo.results import Measured
-from dasec.lab.demo.robust import FEWEST
+from dasec.lab.kit import facts, needs
+from dasec.lab.kit.ratios import FEWEST
+from dasec.lab.kit.results import Measured
 from guests.bare.built import bare_guest
 from guests.bare.machine import Accelerator, why_not_kvm
 from guests.built import HostCannotError

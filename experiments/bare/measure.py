@@ -11,15 +11,15 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.controller import Controller, Report, running
-from dasec.lab.demo.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s, thread_cpu_s
-from dasec.lab.demo.layout import CLIENT, MACHINE
-from dasec.lab.demo.process import ensure_alive, start, wait_until
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.scenario import seed_of
-from dasec.lab.demo.tenant import DRAIN_S
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.controller import Controller, Report, running
+from dasec.lab.kit.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s, thread_cpu_s
+from dasec.lab.kit.layout import CLIENT, MACHINE
+from dasec.lab.kit.process import ensure_alive, start, wait_until
+from dasec.lab.kit.results import RunResult, TenantResult
+from dasec.lab.kit.scenario import seed_of
+from dasec.lab.kit.tenant import DRAIN_S
+from dasec.lab.kit.tree import Tree
 from dasec.lab.load_tool import latencies
 from guests.bare import machine
 from guests.bare.client import Client

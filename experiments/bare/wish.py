@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dasec.lab.demo.arms import CONTROL, NONE, schedule, settings_of
-from dasec.lab.demo.controller import Managed, configuration
-from dasec.lab.demo.layout import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
+from dasec.lab.kit.arms import CONTROL, NONE, schedule, settings_of
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.layout import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
 
 from ..suite.oracle import ORACLE, oracle_settings
 

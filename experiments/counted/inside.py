@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dasec.errors import Refusal
-from dasec.lab.demo.arms import CONTROL, NO_LIMIT, NONE, settings_of
-from dasec.lab.demo.results import RunResult
-from dasec.lab.demo.run import DemoPlan, Tools, record_name
-from dasec.lab.demo.tree import Tree
-from dasec.lab.demo.workspace import prepared
+from dasec.lab.kit.arms import CONTROL, NO_LIMIT, NONE, settings_of
+from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.run import DemoPlan, Tools, record_name
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.workspace import prepared
 from dasec.lab.load_tool import find_tool
 from dasec.linux.cgroupfs import find_hierarchy
 

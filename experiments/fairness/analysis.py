@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.statistics import Estimate, estimate
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.ratios import Estimate, estimate
 
 from ..suite.store import Done
 from .claims import entitled

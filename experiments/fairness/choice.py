@@ -9,8 +9,8 @@ import click
 
 from dasec.critical.parameters import Fairness
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.scenario import Timing
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.scenario import Timing
 
 from ..suite.options import giving
 from ..suite.store import Store

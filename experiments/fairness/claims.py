@@ -2,7 +2,7 @@
 
 A thread gets no more than it can use, and no more than one core; what it leaves goes to all others in
 proportion to their weights. In layout `flat` each thread competes with each, in `vm` the workloads compete
-as equals, and their threads inside them (demo/layout.py). A kernel on many cores comes near this, as far as
+as equals, and their threads inside them (kit/layout.py). A kernel on many cores comes near this, as far as
 its balancing goes.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.scenario import Scenario, Service
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.scenario import Scenario, Service
 
 ENDLESS_PER_S = 10_000
 """Bursts so often have no end."""

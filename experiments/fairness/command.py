@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import facts, needs
-from dasec.lab.demo.errors import Interrupted
-from dasec.lab.demo.results import RunResult
-from dasec.lab.demo.run import Bench, measure_one
-from dasec.lab.demo.signals import interruptible
+from dasec.lab.kit import facts, needs
+from dasec.lab.kit.errors import Interrupted
+from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.run import Bench, measure_one
+from dasec.lab.kit.signals import interruptible
 
 from ..loads.runner import site
 from ..suite.blocks import Block, blocks_of

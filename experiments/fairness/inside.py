@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dasec.lab.demo.run import Bench, measure_one
+from dasec.lab.kit.run import Bench, measure_one
 
 from ..counted.cpus import Cpus
 from ..counted.inside import SeatedTree, refusing, site, tell, unhurried

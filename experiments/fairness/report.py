@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dasec.lab.demo.statistics import Estimate
+from dasec.lab.kit.ratios import Estimate
 
 from ..suite.store import Asked
 from .analysis import ALLOWED, Entitled

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dasec.lab.demo.scenario import NO_REQUESTS_PER_S, Scenario, Service
+from dasec.lab.kit.scenario import NO_REQUESTS_PER_S, Scenario, Service
 
 ENDLESS = {"background-burst-us": "10000", "background-rate": "100000"}
 """A thousand times what a thread can do: its backlog never ends."""

@@ -6,10 +6,10 @@ import random
 from dataclasses import dataclass
 
 from dasec.critical.parameters import Fairness
-from dasec.lab.demo.arms import CONTROL, NONE, settings_of
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.run import DemoPlan
-from dasec.lab.demo.scenario import Timing
+from dasec.lab.kit.arms import CONTROL, NONE, settings_of
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.run import DemoPlan
+from dasec.lab.kit.scenario import Timing
 
 from ..suite.blocks import Block
 from ..suite.word import Worded

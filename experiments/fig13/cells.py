@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from dasec.lab.demo.arms import CONTROL, NONE, schedule
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.run import DemoPlan
-from dasec.lab.demo.scenario import FanOut, Scenario, Timing
+from dasec.lab.kit.arms import CONTROL, NONE, schedule
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.run import DemoPlan
+from dasec.lab.kit.scenario import FanOut, Scenario, Timing
 
 from ..counted.cpus import Cpus
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.results import ALL, Measured
-from dasec.lab.demo.statistics import (
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.ratios import (
     Effect,
     Estimate,
     control_spread,
@@ -16,6 +15,7 @@ from dasec.lab.demo.statistics import (
     pooled_ratios,
     verdict,
 )
+from dasec.lab.kit.results import ALL, Measured
 
 LATENCIES = ("mean", "p50", "p95", "p99")
 METRICS = (*LATENCIES, "throughput", "CPU")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dasec.lab.demo.arms import CONTROL, NONE
 from dasec.lab.demo.plot import COLOURS, DASHES
-from dasec.lab.demo.results import ALL, Measured, RunResult, TenantResult
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.results import ALL, Measured, RunResult, TenantResult
 from dasec.lab.load_tool import Latencies
 
 from .cells import ARMS, CORES, POLICIES, scenario_for

@@ -14,11 +14,11 @@ import click
 from scipy import stats
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import facts, needs
-from dasec.lab.demo.arms import CONTROL, NONE, arms_for, schedule
-from dasec.lab.demo.errors import Interrupted
-from dasec.lab.demo.signals import interruptible
-from dasec.lab.demo.statistics import CONFIDENCE, Estimate, paired_ratios, verdict
+from dasec.lab.kit import facts, needs
+from dasec.lab.kit.arms import CONTROL, NONE, arms_for, schedule
+from dasec.lab.kit.errors import Interrupted
+from dasec.lab.kit.ratios import CONFIDENCE, Estimate, paired_ratios, verdict
+from dasec.lab.kit.signals import interruptible
 from dasec.policies import POLICIES
 from guests.libvirtd import missing_tools
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.arms import CONTROL, NONE, settings_of
+from dasec.lab.kit.arms import CONTROL, NONE, settings_of
 from dasec.service.status import FILE_NAME, Status
 from guests.domains import pid_of
 from guests.libvirtd import Libvirtd

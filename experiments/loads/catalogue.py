@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dasec.lab.demo.scenario import Memcached, Scenario, Tenant, Timing
+from dasec.lab.kit.scenario import Memcached, Scenario, Tenant, Timing
 
 from .shapes import Background, Shape, batch, convoy, fan_out, pipeline, server
 

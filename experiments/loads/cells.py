@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from dasec.lab.demo.arms import GUARDED, settings_of
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.run import DemoPlan
-from dasec.lab.demo.scenario import Scenario, Timing
+from dasec.lab.kit.arms import GUARDED, settings_of
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.run import DemoPlan
+from dasec.lab.kit.scenario import Scenario, Timing
 
 from ..suite.blocks import Block
 from ..suite.oracle import ORACLE, oracle_settings

@@ -11,9 +11,9 @@ import click
 
 from dasec.config.config import ConfigError, check
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.arms import CONTROL, GUARDED, arms_for
-from dasec.lab.demo.controller import Managed, configuration
-from dasec.lab.demo.layout import NEUTRAL, GroupLayout
+from dasec.lab.kit.arms import CONTROL, GUARDED, arms_for
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.layout import NEUTRAL, GroupLayout
 from dasec.policies import POLICIES
 
 from ..suite.options import giving

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import facts, needs
+from dasec.lab.kit import facts, needs
 
 from ..suite.blocks import blocks_of
 from ..suite.clock import minutes
@@ -27,7 +27,7 @@ QUICK = {
     "repetitions": 4,
     "seconds": 3.0,
 }
-"""Under 10 minutes with the usual policies; fewer repetitions than 4 give no verdict (demo/statistics.py)."""
+"""Under 10 minutes with the usual policies; fewer repetitions than 4 give no verdict (kit/ratios.py)."""
 
 FULL = {"ratios": "1,2,4,8", "utilisations": "0.3,0.5,0.7,0.85,0.95,1.05"}
 

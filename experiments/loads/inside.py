@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import sys
 
-from dasec.lab.demo.blame import BlameWatch
-from dasec.lab.demo.run import Bench, measure_one
+from dasec.lab.kit.blame import BlameWatch
+from dasec.lab.kit.run import Bench, measure_one
 
 from ..counted.cpus import Cpus
 from ..counted.inside import refusing, site, tell, unhurried

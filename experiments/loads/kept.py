@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from dasec.lab.demo.arms import CONTROL
-from dasec.lab.demo.statistics import geometric_mean
+from dasec.lab.kit.arms import CONTROL
+from dasec.lab.kit.ratios import geometric_mean
 
 from ..suite.analysis import Share, Summary, summarise
 from ..suite.effects import effect, short

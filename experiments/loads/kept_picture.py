@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dasec.lab.demo.arms import CONTROL
 from dasec.lab.demo.plot import COLOURS
+from dasec.lab.kit.arms import CONTROL
 
 from ..suite.analysis import JUDGED, Summary
 from ..suite.oracle import ORACLE

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dasec.lab.demo.arms import CONTROL
 from dasec.lab.demo.plot import COLOURS, RATIOS
+from dasec.lab.kit.arms import CONTROL
 
 from ..suite.analysis import JUDGED, SHARE_GOAL, Compared, Summary
 from ..suite.oracle import ORACLE

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.kit.arms import CONTROL, NONE
 
 from ..suite.analysis import summarise
 from ..suite.store import Asked, Store, WishT

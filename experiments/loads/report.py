@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dasec.lab.demo.arms import CONTROL
-from dasec.lab.demo.statistics import CONFIDENCE, geometric_mean
+from dasec.lab.kit.arms import CONTROL
+from dasec.lab.kit.ratios import CONFIDENCE, geometric_mean
 
 from ..suite.analysis import JUDGED, SHARE_DOMAIN, SHARE_GOAL, WORTH, Compared, Share, Summary
 from ..suite.effects import effect

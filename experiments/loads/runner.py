@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.blame import BlameWatch
-from dasec.lab.demo.needs import find_tools, find_tree
-from dasec.lab.demo.results import RunResult
-from dasec.lab.demo.run import Bench, DemoPlan, Tools, calibrate, measure_one
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit.blame import BlameWatch
+from dasec.lab.kit.needs import find_tools, find_tree
+from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.run import Bench, DemoPlan, Tools, calibrate, measure_one
+from dasec.lab.kit.tree import Tree
 
 from ..suite.blocks import Block, Named
 from ..suite.clock import Clock, minutes

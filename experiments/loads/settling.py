@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from dasec.critical.names import matches
-from dasec.lab.demo.statistics import geometric_mean
+from dasec.lab.kit.ratios import geometric_mean
 
 SETTLED = 0.5
 """Settled is who has come half of the way, in logarithms, from even weights to the ratio at the end; then

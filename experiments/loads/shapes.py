@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dasec.lab.demo.scenario import NO_REQUESTS_PER_S, Service
+from dasec.lab.kit.scenario import NO_REQUESTS_PER_S, Service
 
 MOST_OF_A_THREAD = 0.9
 """A thread, or a stage that requests pass one by one, that is asked for more of one core than this builds a

@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dasec.lab.demo.arms import NONE
-from dasec.lab.demo.statistics import Estimate
+from dasec.lab.kit.arms import NONE
+from dasec.lab.kit.ratios import Estimate
 
 from ..apps.driver import CGROUP
 from ..suite.analysis import PACE

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dasec.lab.demo.plot import COLOURS, RATIOS
-from dasec.lab.demo.statistics import estimate
+from dasec.lab.kit.ratios import estimate
 
 from ..suite.analysis import PACE
 from . import pooled

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.statistics import estimate, geometric_mean
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.ratios import estimate, geometric_mean
 
 from ..suite.effects import effect
 from ..suite.markdown import markdown_table

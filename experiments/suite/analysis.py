@@ -9,9 +9,8 @@ from typing import Generic, TypeVar
 
 import numpy
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.statistics import (
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.ratios import (
     CONFIDENCE,
     RESAMPLES,
     Effect,
@@ -22,6 +21,7 @@ from dasec.lab.demo.statistics import (
     overall,
     verdict,
 )
+from dasec.lab.kit.results import RunResult, TenantResult
 
 from .blocks import CellT, Named
 from .oracle import ORACLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dasec.lab.demo.statistics import Estimate
+from dasec.lab.kit.ratios import Estimate
 
 
 def effect(found: Estimate | None) -> str:

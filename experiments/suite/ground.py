@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import workspace
-from dasec.lab.demo.blame import BlameWatch
-from dasec.lab.demo.errors import Interrupted
-from dasec.lab.demo.sentinel import watching
-from dasec.lab.demo.signals import interruptible
-from dasec.lab.demo.tree import Tree
-from dasec.lab.demo.untouched import changes, look
+from dasec.lab.kit import workspace
+from dasec.lab.kit.blame import BlameWatch
+from dasec.lab.kit.errors import Interrupted
+from dasec.lab.kit.sentinel import watching
+from dasec.lab.kit.signals import interruptible
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.untouched import changes, look
 
 Say = Callable[[str], None]
 

@@ -10,7 +10,7 @@ import click
 from pydantic import TypeAdapter
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.results import RunResult
+from dasec.lab.kit.results import RunResult
 from guests.built import HostCannotError
 from guests.qemu import QemuMissingError, major_version
 from guests.throw_away import debian_kernel, missing_tools

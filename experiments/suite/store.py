@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.results import RunResult
+from dasec.lab.kit.results import RunResult
 
 from .blocks import Block, Named
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dasec.lab.demo.arms import NO_LIMIT, ON_SCX, SCX, WATCHED, settings_of
+from dasec.lab.kit.arms import NO_LIMIT, ON_SCX, SCX, WATCHED, settings_of
 from dasec.policies import POLICIES
 
 from ..loads.variants import variant_of

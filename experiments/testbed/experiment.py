@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.run import DemoPlan
-from dasec.lab.demo.scenario import Scenario
+from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.run import DemoPlan
+from dasec.lab.kit.scenario import Scenario
 
 from ..counted.cpus import Cpus
 from ..loads.cells import Cell, Cells, Wish, plan_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.results import RunResult
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.results import RunResult
 
 from ..suite.store import Done
 

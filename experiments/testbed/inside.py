@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from dasec.lab.demo.run import Bench, measure_one
+from dasec.lab.kit.run import Bench, measure_one
 
 from ..counted.inside import refusing, site, tell, unhurried
 from .order import Order

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.kit.arms import CONTROL, NONE
 
 from .findings import (
     CAUSES,

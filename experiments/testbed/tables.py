@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from dasec.lab.demo.arms import NONE
-from dasec.lab.demo.results import RunResult
+from dasec.lab.kit.arms import NONE
+from dasec.lab.kit.results import RunResult
 
 from ..suite.markdown import markdown_table
 from .findings import METRICS, PINNED, Values, latency_ms

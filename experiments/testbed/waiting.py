@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import TypeAdapter
 
-from dasec.lab.demo.run import record_name
+from dasec.lab.kit.run import record_name
 
 from ..suite.markdown import markdown_table
 from ..suite.occasions import Occasions, occasions

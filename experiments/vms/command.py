@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import facts, needs
-from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.errors import Interrupted
-from dasec.lab.demo.scenario import Memcached, Scenario
-from dasec.lab.demo.signals import interruptible
-from dasec.lab.demo.untouched import changes, look
+from dasec.lab.kit import facts, needs
+from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.errors import Interrupted
+from dasec.lab.kit.scenario import Memcached, Scenario
+from dasec.lab.kit.signals import interruptible
+from dasec.lab.kit.untouched import changes, look
 from dasec.policies import POLICIES
 from guests.built import HostCannotError, guest_image
 from guests.libvirtd import missing_tools

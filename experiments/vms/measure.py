@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.arms import CONTROL, NONE, settings_of
-from dasec.lab.demo.controller import Controller, Report
-from dasec.lab.demo.facts import cpu_ticks, cpu_time_s
-from dasec.lab.demo.process import wait_until
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.scenario import Timing, seed_of
+from dasec.lab.kit.arms import CONTROL, NONE, settings_of
+from dasec.lab.kit.controller import Controller, Report
+from dasec.lab.kit.facts import cpu_ticks, cpu_time_s
+from dasec.lab.kit.process import wait_until
+from dasec.lab.kit.results import RunResult, TenantResult
+from dasec.lab.kit.scenario import Timing, seed_of
 from dasec.lab.load_tool import PERCENTILES, Latencies, figure, find_tool
 from guests.memcached import PREFIX, Guest
 

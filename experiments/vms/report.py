@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dasec.lab.demo.arms import CONTROL
-from dasec.lab.demo.statistics import CONFIDENCE
+from dasec.lab.kit.arms import CONTROL
+from dasec.lab.kit.ratios import CONFIDENCE
 
 from ..loads.cells import Cell, Wish
 from ..loads.plots import draw

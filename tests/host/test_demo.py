@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.demo.arms import CONTROL, NONE, arms_for
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.needs import find_tools
-from dasec.lab.demo.run import DemoPlan, DemoProgress, measure_all
-from dasec.lab.demo.scenario import Timing
 from dasec.lab.demo.situations import situations_for
-from dasec.lab.demo.tree import Tree
-from dasec.lab.demo.workspace import DIRECTORY, lock_file, prepared
+from dasec.lab.kit.arms import CONTROL, NONE, arms_for
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.needs import find_tools
+from dasec.lab.kit.run import DemoPlan, DemoProgress, measure_all
+from dasec.lab.kit.scenario import Timing
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.workspace import DIRECTORY, lock_file, prepared
 from dasec.lab.load_tool import merged
 from dasec.linux.cgroupfs import find_hierarchy
 
@@ -34,7 +34,7 @@ CLEAN_PATIENCE_S = 120.0
 
 
 AS_NOBODY = """\
-import os, dasec.lab.demo.command, dasec.lab.demo.needs
+import os, dasec.lab.demo.command, dasec.lab.kit.needs
 from dasec.commands.cli import main
 os.setuid(65534)
 main(["demo"])

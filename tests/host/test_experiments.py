@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.demo.tree import Tree
-from dasec.lab.demo.workspace import DIRECTORY, lock_file
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.workspace import DIRECTORY, lock_file
 from dasec.linux.cgroupfs import find_hierarchy
 from experiments.apps.command import command as apps
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.results import RunResult
+from dasec.lab.kit.results import RunResult
 from experiments.fairness.choice import EXPERIMENT
 from experiments.fairness.wish import ARMS, POLICY, Cell, Wish
 from experiments.suite.store import Done, Store

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.tree import Tree
-from dasec.lab.demo.workspace import DIRECTORY, lock_file
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.workspace import DIRECTORY, lock_file
 from dasec.linux.cgroupfs import find_hierarchy
 
 SHORT = (

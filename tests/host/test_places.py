@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.layout import Group
-from dasec.lab.demo.tree import Tree
-from dasec.lab.demo.workspace import prepared
+from dasec.lab.kit.layout import Group
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.workspace import prepared
 from dasec.linux.cgroupfs import find_hierarchy, parse_group
 from experiments.apps.catalogue import DRIVERS
 from experiments.apps.driver import Order, Place, Role

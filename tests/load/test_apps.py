@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.demo.process import free_port
+from dasec.lab.kit.process import free_port
 from experiments.apps import selftest
 from experiments.apps.catalogue import DRIVERS
 from experiments.apps.child import in_session

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.kit.arms import CONTROL, NONE
 from guests.qemu import Qemu
 from tests.ahead import Ahead
 from tests.vm.errands import QuickTestbed

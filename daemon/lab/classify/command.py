@@ -16,11 +16,11 @@ from ...linux.cpus import cores_of, isolated
 from ...linux.printable import printable
 from ...reservations.grants import CpuClass
 from ...reservations.take import CpuPlace
-from ..demo.robust import FEWEST
+from ..kit.ratios import FEWEST
 from .trial import Attempt, tried
 
 PAIRS = 8
-"""With eight pairs the interval covers the truth 96 times in 100 (demo/robust.py)."""
+"""With eight pairs the interval covers the truth 96 times in 100 (kit/ratios.py)."""
 
 
 @click.command(context_settings={"allow_interspersed_args": False})

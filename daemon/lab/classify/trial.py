@@ -15,8 +15,7 @@ from ...linux import bandwidth, cgroupfs, cpulist
 from ...linux.cgroupfs import Hierarchy
 from ...reservations.take import CpuPlace, take
 from ...safety.groups import probe_group
-from ..demo.robust import robust
-from ..demo.statistics import Estimate
+from ..kit.ratios import Estimate, robust
 
 PERIOD_US = 100_000
 """The kernel's own, and that of `docker run --cpus`."""

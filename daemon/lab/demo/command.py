@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from ...errors import ExitStatus, Refusal
-from .layout import GroupLayout
+from ..kit.layout import GroupLayout
 
 RESULTS = Path("results")
 PLAIN_WIDTH = 110
@@ -65,13 +65,13 @@ def command(
 
     Leaves the host as it was. Exit status 3 and one line where the host cannot do it.
     """
-    from . import needs
+    from ..kit import needs
 
     needs.check_root()
     needs.check_libraries()
-    from .arms import arms_for
+    from ..kit.arms import arms_for
+    from ..kit.scenario import Timing
     from .main_job import Wish, do
-    from .scenario import Timing
     from .situations import situations_for
 
     wish = Wish(
@@ -100,7 +100,7 @@ def _console() -> Console:
 
 def _known(policies: str) -> list[str]:
     from ...policies import POLICIES
-    from .arms import GUARDED
+    from ..kit.arms import GUARDED
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
     unknown = [name for name in names if name.removesuffix(GUARDED) not in POLICIES]

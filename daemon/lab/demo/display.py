@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from .run import DemoPlan, DemoProgress
+from ..kit.run import DemoPlan, DemoProgress
 
 REFRESH_S = 1.0
 """The display runs on the cores that are measured, and for every arm alike; no more often than it must."""

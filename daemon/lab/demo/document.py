@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from ..kit.results import Measured
+from ..kit.run import DemoPlan
 from .lines import Line
-from .results import Measured
-from .run import DemoPlan
 from .situations import Situation
 
 SCHEMA = 2

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median
 
-from .arms import CONTROL, NONE
-from .results import Measured
-from .robust import FEWEST, robust, typical
-from .statistics import Estimate, paired_ratios, pooled_ratios
+from ..kit.arms import CONTROL, NONE
+from ..kit.ratios import FEWEST, Estimate, paired_ratios, pooled_ratios, robust, typical
+from ..kit.results import Measured
 
 JUDGED = ("mean", "p99")
 """The two figures of the paper's claim (§5)."""

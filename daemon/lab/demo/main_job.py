@@ -10,25 +10,25 @@ from rich.console import Console
 
 from ...errors import ExitStatus, Refusal
 from ...model import Capabilities
-from . import facts
-from .arms import CONTROL, NONE, settings_of
+from ..kit import facts
+from ..kit.arms import CONTROL, NONE, settings_of
+from ..kit.errors import Interrupted
+from ..kit.layout import GroupLayout
+from ..kit.needs import capabilities, find_tools, find_tree
+from ..kit.results import Measured
+from ..kit.run import DemoPlan, Tools, measure_all
+from ..kit.scenario import Timing
+from ..kit.sentinel import watching
+from ..kit.signals import interruptible
+from ..kit.tree import Tree
+from ..kit.untouched import changes, look
+from ..kit.workspace import DIRECTORY, lock, prepared, unlock
 from .display import shown
 from .document import document
-from .errors import Interrupted
-from .layout import GroupLayout
 from .lines import lines_of
-from .needs import capabilities, find_tools, find_tree
 from .plot import draw
 from .report import print_report
-from .results import Measured
-from .run import DemoPlan, Tools, measure_all
-from .scenario import Timing
-from .sentinel import watching
-from .signals import interruptible
 from .situations import Situation
-from .tree import Tree
-from .untouched import changes, look
-from .workspace import DIRECTORY, lock, prepared, unlock
 
 AS_PROBED = '\n[host]\nweights = "on"\n'
 """What trying found is told once, at the start: each daemon would try again."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..kit.arms import CONTROL, NONE
+from ..kit.ratios import Estimate
+from ..kit.results import ALL, Measured
 from ..load_tool import merged, percentile_curve
-from .arms import CONTROL, NONE
 from .lines import JUDGED, Line
-from .results import ALL, Measured
-from .statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from .arms import NONE
+from ..kit.arms import NONE
+from ..kit.ratios import CONFIDENCE, Estimate
+from ..kit.results import Measured
+from ..kit.tenant import DRAIN_S
 from .lines import Answer, Line, is_wide
-from .results import Measured
-from .statistics import CONFIDENCE, Estimate
-from .tenant import DRAIN_S
 
 STYLE = {Answer.GAIN: "green", Answer.HARM: "red", Answer.NOTHING: "", Answer.UNTOLD: "yellow"}
 STEAL_WORTH_SAYING = 0.01

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .scenario import FanOut, Scenario, Service
+from ..kit.scenario import FanOut, Scenario, Service
 
 WORKLOADS_PER_CORE = 2.5
 REQUEST_US, BURST_US = 1_100, 10_000

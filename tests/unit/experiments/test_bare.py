@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.config.config import check
-from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.kit.arms import CONTROL, NONE
 from experiments.bare.edges import agreement, counted, total
 from experiments.bare.load import Orders, arrivals_ns, drive
 from experiments.bare.wish import ARMS, QuickWish, groups, told

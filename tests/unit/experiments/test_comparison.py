@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.results import ALL, Measured
-from dasec.lab.demo.statistics import Effect
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.ratios import Effect
+from dasec.lab.kit.results import ALL, Measured
 from experiments.fig13.comparison import LATENCIES, compare, verdict_on
-from tests.unit.demo.build import TENANTS, measured
+from tests.unit.lab.demo.build import TENANTS, measured
 
 
 @pytest.fixture(scope="module")

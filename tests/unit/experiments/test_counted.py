@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dasec.config.config import check
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.controller import Managed, configuration
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.controller import Managed, configuration
 from experiments.counted.cpus import MIPS_OF_ALL, Cpus
 from experiments.counted.image import REPOSITORY, Inside, build_id
 from experiments.counted.inside import unhurried

@@ -11,10 +11,10 @@ import click
 import pytest
 
 from dasec.config.config import Config, check
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.controller import Managed, configuration
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.statistics import Effect
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.ratios import Effect
+from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.load_tool import PERCENTILES, Latencies
 from dasec.rcr import RcrParameters
 from dasec.rla import RlaParameters

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.arms import CONTROL, NONE
+from dasec.lab.kit.arms import CONTROL, NONE
 from experiments.lifecycle.command import report
 from experiments.lifecycle.measure import Life
 

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.scenario import Service
+from dasec.lab.kit.scenario import Service
 from experiments.counted.cpus import Cpus
 from experiments.suite.blocks import blocks_of
 from experiments.testbed.command import machine_for

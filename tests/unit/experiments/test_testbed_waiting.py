@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.run import record_name
+from dasec.lab.kit.run import record_name
 from experiments.testbed.experiment import Experiment, Workload
 from experiments.testbed.kernels import PATCHED
 from experiments.testbed.waiting import KEPT, PICTURE, publish_waiting, read, waiting_table

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.scenario import Memcached, Scenario
+from dasec.lab.kit.results import RunResult, TenantResult
+from dasec.lab.kit.scenario import Memcached, Scenario
 from dasec.lab.load_tool import Latencies
 from experiments.loads.cells import Cell, Wish
 from experiments.suite.analysis import summarise

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from dasec.config.config import check
 from dasec.critical.parameters import Fairness
 from dasec.errors import Refusal
-from dasec.lab.demo.arms import CONTROL, NONE
-from dasec.lab.demo.controller import Managed, configuration
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.scenario import Timing
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.results import RunResult, TenantResult
+from dasec.lab.kit.scenario import Timing
 from dasec.lab.load_tool import latencies
 from experiments.fairness.analysis import Entitled, Kept, summarise
 from experiments.fairness.choice import EXPERIMENT

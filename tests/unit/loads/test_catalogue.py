@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.scenario import Memcached, Scenario, Service, Timing, load_arguments
+from dasec.lab.kit.scenario import Memcached, Scenario, Service, Timing, load_arguments
 from experiments.loads.catalogue import IDLE, LOADS, NEAREST, REQUEST_US, Impossible, Wanted
 
 TIMING = Timing(3.0)

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from dasec.config.config import check
 from dasec.errors import Refusal
-from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.controller import Managed, configuration
-from dasec.lab.demo.run import record_name
+from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.run import record_name
 from experiments.counted.cpus import Cpus
 from experiments.counted.inside import RECORD, RUN, tell
 from experiments.loads.cells import Cell, Wish, cells_of, plan_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.arms import CONTROL
-from dasec.lab.demo.statistics import Effect, estimate
+from dasec.lab.kit.arms import CONTROL
+from dasec.lab.kit.ratios import Effect, estimate
 from experiments.loads.kept import GUARDED, MODES, guarded_table, kept, mean_of_all, modes_table
 from experiments.loads.kept_picture import PICTURE, draw
 from experiments.suite.oracle import ORACLE

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.results import RunResult, TenantResult
+from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.load_tool import Latencies, latencies
 from experiments.loads.cells import Cell, Wish, cells_of, plan_of
 from experiments.loads.plots import draw

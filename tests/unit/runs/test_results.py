@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.demo.results import RunResult, TenantResult
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit.results import RunResult, TenantResult
+from dasec.lab.kit.tree import Tree
 from dasec.lab.load_tool import latencies
 from dasec.linux.cgroupfs import Hierarchy
 from experiments.apps import knobs

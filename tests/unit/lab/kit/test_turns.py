@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from dasec.lab.demo import run
-from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.results import Measured, RunResult
-from dasec.lab.demo.run import AGAIN, STOLEN, Bench, DemoPlan, DemoProgress, Tools, measure_all
-from dasec.lab.demo.scenario import Timing
 from dasec.lab.demo.situations import situations_for
-from dasec.lab.demo.tree import Tree
+from dasec.lab.kit import run
+from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.results import Measured, RunResult
+from dasec.lab.kit.run import AGAIN, STOLEN, Bench, DemoPlan, DemoProgress, Tools, measure_all
+from dasec.lab.kit.scenario import Timing
+from dasec.lab.kit.tree import Tree
 
 PLANS = [
     DemoPlan(one.scenario, GroupLayout.VM, Timing(1.0), arms_for(["critical"]), repetitions, seed=1)

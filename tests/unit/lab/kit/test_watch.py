@@ -8,11 +8,11 @@ from typing import cast
 
 import pytest
 
-from dasec.lab.demo import run
-from dasec.lab.demo.controller import Controller
-from dasec.lab.demo.errors import StartMissed
-from dasec.lab.demo.run import Bench
-from dasec.lab.demo.tenant import Running
+from dasec.lab.kit import run
+from dasec.lab.kit.controller import Controller
+from dasec.lab.kit.errors import StartMissed
+from dasec.lab.kit.run import Bench
+from dasec.lab.kit.tenant import Running
 
 
 def late() -> None:

@@ -109,7 +109,7 @@ class Scenario:
 
 
 WARMUP_S = 2.0
-"""As long as TSA takes from neutral to its bound (tests/unit/demo/test_scenario.py)."""
+"""As long as TSA takes from neutral to its bound (tests/unit/lab/kit/test_scenario.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.lab.demo import statistics
-from dasec.lab.demo.statistics import (
+from dasec.lab.kit import ratios
+from dasec.lab.kit.ratios import (
     Effect,
     Estimate,
     control_spread,
@@ -27,7 +27,7 @@ NOISE = 0.1
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "RESAMPLES", 999)
+    monkeypatch.setattr(ratios, "RESAMPLES", 999)
 
 
 def simulated(
@@ -65,7 +65,7 @@ def test_identical_runs_are_no_effect() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("repetitions", [statistics.MINIMUM_REPETITIONS, 5, 10])
+@pytest.mark.parametrize("repetitions", [ratios.MINIMUM_REPETITIONS, 5, 10])
 def test_noise_alone_is_no_effect_in_at_least_95_of_100_demos(repetitions: int) -> None:
     chance = numpy.random.default_rng(repetitions)
     verdicts = [judge(*simulated(chance, repetitions)) for _ in range(SIMULATIONS)]
@@ -95,7 +95,7 @@ def test_a_large_effect_that_a_wild_control_covers_is_no_effect() -> None:
 
 
 def test_with_few_repetitions_there_is_no_verdict_however_large_the_effect() -> None:
-    few = statistics.MINIMUM_REPETITIONS - 1
+    few = ratios.MINIMUM_REPETITIONS - 1
     assert judge((0.1,) * few, (1.0,) * few) is Effect.UNDECIDED
 
 

@@ -14,18 +14,18 @@ import pytest
 from rich.console import Console
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo import facts, process, workspace
-from dasec.lab.demo.arms import arms_for
-from dasec.lab.demo.controller import Managed, configuration
 from dasec.lab.demo.display import Clock, shown
-from dasec.lab.demo.errors import Interrupted
-from dasec.lab.demo.layout import GroupLayout
-from dasec.lab.demo.run import DemoPlan
-from dasec.lab.demo.scenario import Timing
-from dasec.lab.demo.signals import interruptible
 from dasec.lab.demo.situations import situations_for
-from dasec.lab.demo.tree import TOP_NAME, Tree
-from dasec.lab.demo.untouched import Look, changes
+from dasec.lab.kit import facts, process, workspace
+from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.errors import Interrupted
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.run import DemoPlan
+from dasec.lab.kit.scenario import Timing
+from dasec.lab.kit.signals import interruptible
+from dasec.lab.kit.tree import TOP_NAME, Tree
+from dasec.lab.kit.untouched import Look, changes
 from dasec.linux.knob import NativeValue
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint
@@ -260,5 +260,5 @@ def test_what_verify_said_before_is_not_held_against_the_demo() -> None:
 
 def test_the_sentinel_imports_no_plotting_or_statistics() -> None:
     heavy = "{'numpy', 'scipy', 'matplotlib', 'pydantic', 'rich'}"
-    program = f"import sys, dasec.lab.demo.sentinel; sys.exit(bool({heavy} & sys.modules.keys()))"
+    program = f"import sys, dasec.lab.kit.sentinel; sys.exit(bool({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

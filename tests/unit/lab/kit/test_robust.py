@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.lab.demo.robust import FEWEST, robust, typical
+from dasec.lab.kit.ratios import FEWEST, robust, typical
 
 DEMOS = 4000
 

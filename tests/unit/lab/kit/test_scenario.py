@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.lab.demo import situations
-from dasec.lab.demo.arms import CONTROL, NONE, arms_for, schedule
-from dasec.lab.demo.scenario import FanOut, Service, Tenant, Timing, load_arguments, seed_of
 from dasec.lab.demo.situations import situations_for
+from dasec.lab.kit.arms import CONTROL, NONE, arms_for, schedule
+from dasec.lab.kit.scenario import FanOut, Service, Tenant, Timing, load_arguments, seed_of
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 8, 65])

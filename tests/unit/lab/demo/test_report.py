@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dasec.lab.demo.arms import CONTROL, NONE
 from dasec.lab.demo.document import document
-from dasec.lab.demo.layout import GroupLayout
 from dasec.lab.demo.lines import Answer, Line, lines_of
 from dasec.lab.demo.plot import draw
 from dasec.lab.demo.report import NEXT_STEP, notes, print_report, sentence
-from dasec.lab.demo.results import Measured, RunResult
-from dasec.lab.demo.run import DemoPlan
-from dasec.lab.demo.scenario import Timing
 from dasec.lab.demo.situations import situations_for
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.results import Measured, RunResult
+from dasec.lab.kit.run import DemoPlan
+from dasec.lab.kit.scenario import Timing
 from dasec.lab.load_tool import merged
 
 from .build import measured

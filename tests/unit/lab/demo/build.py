@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from dasec.lab.demo.results import Measured, RunResult, TenantResult
+from dasec.lab.kit.results import Measured, RunResult, TenantResult
 from dasec.lab.load_tool import latencies
 
 Factor = Callable[[int], float]

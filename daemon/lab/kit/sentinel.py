@@ -1,4 +1,4 @@
-"""A small process that cleans up should the demo die without doing so: python -m dasec.lab.demo.sentinel.
+"""A small process that cleans up should the demo die without doing so: python -m dasec.lab.kit.sentinel.
 
 It waits until its standard input closes. The demo keeps the other end open and, at an orderly end,
 writes a word first. It inherits the demo's lock, so no second demo starts while it cleans up.
@@ -26,7 +26,7 @@ def watching(tree: Tree, directory: Path, lock: int) -> Iterator[None]:
             sys.executable,
             "-P",
             "-m",
-            "dasec.lab.demo.sentinel",
+            "dasec.lab.kit.sentinel",
             str(tree.version),
             str(tree.top),
             str(directory),

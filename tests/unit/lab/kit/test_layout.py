@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.demo.layout import (
+from dasec.lab.kit.layout import (
     CLIENT,
     DAEMON,
     EMULATOR,
@@ -21,8 +21,8 @@ from dasec.lab.demo.layout import (
     vcpu_group,
     vcpu_threads,
 )
-from dasec.lab.demo.scenario import FanOut, Memcached, Scenario, Service
-from dasec.lab.demo.tree import TOP_NAME, Tree
+from dasec.lab.kit.scenario import FanOut, Memcached, Scenario, Service
+from dasec.lab.kit.tree import TOP_NAME, Tree
 
 SCENARIO = Scenario(2, (Memcached("memcached-0"), FanOut("service-0"), FanOut("service-1")))
 

@@ -1,0 +1,1 @@
+"""How one run is measured: what every experiment, the demo among them, is made of."""
