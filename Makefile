@@ -38,12 +38,12 @@ demo: ## the main job on this machine, as root; under five minutes (DEMO_ARGS="-
 
 experiments-quick: ## every application that can run here, every policy, as root; under 15 minutes
 	@tools/setup
-	$(BIN)/python -m experiments.apps run experiments/apps/quick.toml --anyway --out results/experiments-quick
+	$(BIN)/python -m experiments.studies.apps run experiments/studies/apps/quick.toml --anyway --out results/experiments-quick
 
 vms-quick: ## three KVM guests of our own: plain host, critical, oracle; as root, five minutes (VMS_ARGS=--libvirt)
 	@tools/setup python
 	rm -rf build/vms-quick
-	$(BIN)/python -m experiments.bare quick --out build/vms-quick $(VMS_ARGS)
+	$(BIN)/python -m experiments.studies.bare quick --out build/vms-quick $(VMS_ARGS)
 
 bench: ## what a control period costs (BENCH_ARGS="--vcpus 1024 --json")
 	@tools/setup python
@@ -68,10 +68,10 @@ hostile: ## ten minutes beside a user who means harm (root; HOSTILE_ARGS="--minu
 	@tools/setup
 	$(BIN)/python -m tests.hostile $(HOSTILE_ARGS)
 
-testbed-quick: ## the machine of many CPUs: is it as it should be, does it repeat (experiments/testbed)
+testbed-quick: ## the machine of many CPUs: is it as it should be, does it repeat (experiments/studies/testbed)
 	@tools/setup
 	rm -rf build/testbed-quick
-	$(BIN)/python -m experiments.testbed quick --out build/testbed-quick
+	$(BIN)/python -m experiments.studies.testbed quick --out build/testbed-quick
 
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup

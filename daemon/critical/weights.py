@@ -14,8 +14,8 @@ vCPUs that together run less than *one* that always wants to (a fair turn) would
 neutral weights, too, only later, and the others share what they leave, as before. So their demand is left
 out of both sums: they are raised, and nobody is lowered for it. Were it counted, background would be
 lowered for a raise that takes nothing, and an honest service loses up to three tenths of its time
-(experiments/fairness). The nearer they come to a fair turn, the more is counted, and all of it from there
-on: threads of which one always computes, and which wake each other only to look critical, get exactly a
+(experiments/studies/fairness). The nearer they come to a fair turn, the more is counted, and all of it from
+there on: threads of which one always computes, and which wake each other only to look critical, get exactly a
 fair turn at neutral weights.
 
 What a fair turn is, is seen in all who wait for the same CPUs (`crowd.py`).

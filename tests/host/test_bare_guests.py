@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.bare.command import EXPERIMENT
-from experiments.bare.wish import ARMS, CRITICAL, GUESTS, QuickWish
-from experiments.suite.oracle import ORACLE
-from experiments.suite.store import Store
+from experiments.plan.oracle import ORACLE
+from experiments.results.store import Store
+from experiments.studies.bare.command import EXPERIMENT
+from experiments.studies.bare.wish import ARMS, CRITICAL, GUESTS, QuickWish
 from guests.bare.machine import why_not_kvm
 from guests.libvirtd import missing_tools
 from tests.conftest import refuse
@@ -22,13 +22,13 @@ from .test_loads import check_nothing_is_left
 pytestmark = pytest.mark.host
 
 LEAST = 0.9
-"""Measured: precision 1.000, recall 0.983 (experiments/bare/README.md)."""
+"""Measured: precision 1.000, recall 0.983 (experiments/studies/bare/README.md)."""
 
 
 def bare(repository: Path, *options: str) -> str:
     if (why := why_not_kvm()) is not None:
         pytest.skip(why)  # also in CI: it is KVM's threads that are looked at
-    command = [sys.executable, "-m", "experiments.bare", *options]
+    command = [sys.executable, "-m", "experiments.studies.bare", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=repository)
     assert done.returncode == 0, done.stdout + done.stderr
     check_nothing_is_left()

@@ -15,7 +15,7 @@ from dasec.errors import Refusal
 from dasec.lab.kit.tree import Tree
 from dasec.lab.kit.workspace import DIRECTORY, lock_file
 from dasec.linux.cgroupfs import find_hierarchy
-from experiments.apps.command import command as apps
+from experiments.studies.apps.command import command as apps
 
 BEGIN_PATIENCE_S = 240.0
 CELL = "cache-and-batch-r2-vm"
@@ -32,11 +32,11 @@ options = { get-ratio = 7 }
 
 def command(repository: Path, folder: Path, file: Path) -> list[str]:
     assert repository.is_dir()
-    return [sys.executable, "-m", "experiments.apps", "run", str(file), "--out", str(folder)]
+    return [sys.executable, "-m", "experiments.studies.apps", "run", str(file), "--out", str(folder)]
 
 
 def smoke(repository: Path) -> Path:
-    return repository / "experiments" / "apps" / "smoke.toml"
+    return repository / "experiments/studies/apps/smoke.toml"
 
 
 def begun(folder: Path) -> list[dict[str, object]]:

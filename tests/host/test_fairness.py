@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.kit.results import RunResult
-from experiments.fairness.choice import EXPERIMENT
-from experiments.fairness.wish import ARMS, POLICY, Cell, Wish
-from experiments.suite.store import Done, Store
+from experiments.results.store import Done, Store
+from experiments.studies.fairness.choice import EXPERIMENT
+from experiments.studies.fairness.wish import ARMS, POLICY, Cell, Wish
 
 from .test_loads import check_nothing_is_left
 
@@ -42,7 +42,7 @@ def part(run: RunResult) -> float:
 def test_neither_an_honest_service_nor_a_faker_changes_what_its_neighbour_gets(
     repository: Path, tmp_path: Path
 ) -> None:
-    command = [sys.executable, str(repository / "experiments" / "fairness" / "run.py")]
+    command = [sys.executable, str(repository / "experiments/studies/fairness/run.py")]
     command += ["--contests", "fanout,faker-lends", "--layouts", "flat", "--repetitions", "1"]
     done = subprocess.run(
         [*command, "--seconds", "3", "--out", str(tmp_path)], capture_output=True, text=True, check=False

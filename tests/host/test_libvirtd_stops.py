@@ -1,7 +1,7 @@
 """Nothing of a domain's stop waits for the daemon that manages it.
 
 Counted, not timed: who does not run at all cannot be waited for, and what is not there cannot be in the way.
-What stops take is measured by experiments/lifecycle.
+What stops take is measured by experiments/studies/lifecycle.
 """
 
 from __future__ import annotations

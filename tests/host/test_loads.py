@@ -32,7 +32,7 @@ BEGIN_PATIENCE_S = 240.0
 
 @pytest.fixture
 def suite(repository: Path) -> list[str]:
-    return [sys.executable, str(repository / "experiments" / "loads" / "run.py")]
+    return [sys.executable, str(repository / "experiments/studies/loads/run.py")]
 
 
 def finished(folder: Path) -> list[tuple[str, int]]:

@@ -16,15 +16,16 @@ from dasec.lab.kit.layout import Group
 from dasec.lab.kit.tree import Tree
 from dasec.lab.kit.workspace import prepared
 from dasec.linux.cgroupfs import find_hierarchy, parse_group
-from experiments.apps.catalogue import DRIVERS
-from experiments.apps.driver import Order, Place, Role
-from experiments.apps.places import PLACES, InContainer, InGroup
-from experiments.apps.selftest import run, trial_of
+from experiments.drivers.catalogue import DRIVERS
+from experiments.drivers.driver import Order, Place, Role
+from experiments.drivers.selftest import run, trial_of
+from experiments.places.places import PLACES, InContainer, InGroup
 from guests.waiting import wait_for
 
 from ..conftest import refuse
 
 pytestmark = pytest.mark.host
+SELFTEST = [sys.executable, "-m", "experiments.studies.apps", "selftest"]
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def test_an_application_in_a_container_is_stopped_by_force(
 
 
 def test_an_interrupted_self_test_leaves_nothing(repository: Path) -> None:
-    command = [sys.executable, "-m", "experiments.apps", "selftest", "--place", "cgroup", "stress-ng-capped"]
+    command = [*SELFTEST, "--place", "cgroup", "stress-ng-capped"]
     process = subprocess.Popen(command, cwd=repository, stderr=subprocess.PIPE, text=True)
     top = Path(find_hierarchy().mount) / "dasec-apps"
     wait_for(lambda: _is_inhabited(top / "workload"))
@@ -134,7 +135,7 @@ def _is_inhabited(group: Path) -> bool:
 def test_the_self_test_leaves_the_host_as_it_was(repository: Path) -> None:
     before = Path("/proc/self/mounts").read_text()
     done = subprocess.run(
-        [sys.executable, "-m", "experiments.apps", "selftest", "--place", "cgroup", "fanout", "schbench"],
+        [*SELFTEST, "--place", "cgroup", "fanout", "schbench"],
         cwd=repository,
         capture_output=True,
         text=True,

@@ -12,12 +12,12 @@ import pytest
 
 from dasec.errors import Refusal
 from dasec.lab.kit.process import free_port
-from experiments.apps import selftest
-from experiments.apps.catalogue import DRIVERS
-from experiments.apps.child import in_session
-from experiments.apps.driver import Kind, Order, Outcome
-from experiments.apps.places import Anywhere
-from experiments.apps.selftest import run, trial_of
+from experiments.drivers import selftest
+from experiments.drivers.catalogue import DRIVERS
+from experiments.drivers.child import in_session
+from experiments.drivers.driver import Kind, Order, Outcome
+from experiments.drivers.selftest import run, trial_of
+from experiments.places.places import Anywhere
 
 from ..conftest import refuse
 from .test_memcached import server

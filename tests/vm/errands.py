@@ -6,8 +6,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.suite.store import RUNS
-from experiments.testbed.quick import quick
+from experiments.results.store import RUNS
+from experiments.studies.testbed.quick import quick
 from guests.boot import GuestRun
 from guests.built import REPOSITORY, guest_image, patched_image, sched_ext_image
 from guests.counted import jobs_initramfs, run_jobs

@@ -4,8 +4,8 @@ which there is nothing. Pure.
 Sized by cores, so that any machine is loaded alike: for every two cores five workloads of three vCPUs, as
 many as five small VMs. In the first two each has a server thread, which works 1.1 ms for a request that comes
 from outside, and two threads whose bursts of 10 ms nobody waits for, three fifths of its work (the load
-`external` of experiments/loads). In the third each has a main thread and two helpers, and requests wait for
-all of them. The parts and the lengths are those of docs/measurements.md.
+`external` of experiments/plan/loads.py). In the third each has a main thread and two helpers, and requests
+wait for all of them. The parts and the lengths are those of docs/measurements.md.
 """
 
 from __future__ import annotations

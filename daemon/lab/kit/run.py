@@ -65,7 +65,7 @@ class DemoPlan:
 
 
 OVERHEAD_S = 0.3
-"""Stopping the daemon and removing the groups, each run (78 in 4 min 34 s: experiments/demo/README.md)."""
+"""Stopping the daemon and removing the groups, each run (78 in 4 min 34 s: experiments/studies/demo)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class DemoProgress:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all runs of a demo, or all runs of a block of experiments/loads, have in common."""
+    """What all runs of a demo, or all runs of a block of experiments/studies/loads, have in common."""
 
     plan: DemoPlan
     tools: Tools

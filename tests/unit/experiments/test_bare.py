@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from dasec.config.config import check
 from dasec.lab.kit.arms import CONTROL, NONE
-from experiments.bare.edges import agreement, counted, total
-from experiments.bare.load import Orders, arrivals_ns, drive
-from experiments.bare.wish import ARMS, QuickWish, groups, told
+from experiments.studies.bare.edges import agreement, counted, total
+from experiments.studies.bare.load import Orders, arrivals_ns, drive
+from experiments.studies.bare.wish import ARMS, QuickWish, groups, told
 from guests.bare.client import MOST_BYTES, VcpuStatistics
 
 COUNTS = st.dictionaries(

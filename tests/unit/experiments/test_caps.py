@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.caps.__main__ import EACH, KEPT
-from experiments.suite.kept_cells import Seen
+from experiments.results.kept_cells import Seen
+from experiments.studies.caps.__main__ import EACH, KEPT
 
-FOLDER = Path(__file__).parents[3] / "experiments/caps"
+FOLDER = Path(__file__).parents[3] / "experiments/studies/caps"
 CPUS = {"four": 4, "eight": 8}
 CELLS = dict(KEPT.cells())
 

@@ -10,19 +10,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = sorted(
-    [f"experiments.{file.parent.name}" for file in ROOT.glob("experiments/*/__main__.py")]
-    + ["experiments.fig13.run"]
+    [f"experiments.studies.{file.parent.name}" for file in ROOT.glob("experiments/studies/*/__main__.py")]
+    + ["experiments.studies.fig13.run"]
 )
 SCRIPTS = sorted(
     str(file.relative_to(ROOT))
-    for file in ROOT.glob("experiments/*/run.py")
+    for file in ROOT.glob("experiments/studies/*/run.py")
     if "__main__" in file.read_text(encoding="utf-8") and file.parent.name != "fig13"
 )
 
 
 def test_there_are_such_commands() -> None:
-    assert {"experiments.apps", "experiments.testbed"} <= set(MODULES)
-    assert "experiments/loads/run.py" in SCRIPTS
+    assert {"experiments.studies.apps", "experiments.studies.testbed"} <= set(MODULES)
+    assert "experiments/studies/loads/run.py" in SCRIPTS
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.ratios import Effect
 from dasec.lab.kit.results import ALL, Measured
-from experiments.fig13.comparison import LATENCIES, compare, verdict_on
+from experiments.studies.fig13.comparison import LATENCIES, compare, verdict_on
 from tests.unit.lab.demo.build import TENANTS, measured
 
 

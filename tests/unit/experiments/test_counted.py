@@ -10,15 +10,15 @@ import pytest
 from dasec.config.config import check
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.controller import Managed, configuration
-from experiments.counted.cpus import MIPS_OF_ALL, Cpus
-from experiments.counted.image import REPOSITORY, Inside, build_id
-from experiments.counted.inside import unhurried
-from experiments.counted.machine import Machine, Task
-from experiments.fairness.counted import INSIDE as FAIRNESS
-from experiments.fig13.cells import Cell
-from experiments.fig13.run import INSIDE as FIG13
-from experiments.loads.counted import INSIDE as LOADS
-from experiments.testbed.run import INSIDE as TESTBED
+from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus
+from experiments.places.counted.image import REPOSITORY, Inside, build_id
+from experiments.places.counted.inside import unhurried
+from experiments.places.counted.machine import Machine, Task
+from experiments.run.guests import INSIDE as TESTBED
+from experiments.studies.fairness.counted import INSIDE as FAIRNESS
+from experiments.studies.fig13.cells import Cell
+from experiments.studies.fig13.run import INSIDE as FIG13
+from experiments.studies.loads.counted import INSIDE as LOADS
 from guests.qemu import Qemu
 
 
@@ -73,4 +73,4 @@ def test_in_a_guest_no_budget_delays_a_daemon() -> None:
 
 def test_another_module_inside_is_another_build() -> None:
     assert build_id(FIG13) != build_id(LOADS)
-    assert build_id(FIG13) == build_id(Inside(REPOSITORY / "experiments/fig13", "inside", ("cells",)))
+    assert build_id(FIG13) == build_id(Inside(REPOSITORY / "experiments/studies/fig13", "inside", ("cells",)))

@@ -19,7 +19,7 @@ from dasec.lab.load_tool import PERCENTILES, Latencies
 from dasec.rcr import RcrParameters
 from dasec.rla import RlaParameters
 from dasec.tsa import TsaParameters
-from experiments.fig13.cells import (
+from experiments.studies.fig13.cells import (
     ALL_RULES,
     ARMS,
     CORES,
@@ -32,8 +32,8 @@ from experiments.fig13.cells import (
     scenario_for,
     settings_for,
 )
-from experiments.fig13.judge import judge, table
-from experiments.fig13.run import ensure_same_build
+from experiments.studies.fig13.judge import judge, table
+from experiments.studies.fig13.run import ensure_same_build
 
 HALF_THE_LATENCY_US = 9_000
 """Of CFS on 4 to 7 CPUs: 6 ms * 3 / 2 (sched_latency, get_update_sysctl_factor in kernel/sched/fair.c)."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.findings import (
+from experiments.studies.testbed.findings import (
     CAUSES,
     NAMES,
     POLICIES_BY_CAUSE,
@@ -19,8 +19,8 @@ from experiments.testbed.findings import (
     over_none,
     runs,
 )
-from experiments.testbed.pictures import ARMS, draw
-from experiments.testbed.tables import (
+from experiments.studies.testbed.pictures import ARMS, draw
+from experiments.studies.testbed.tables import (
     NOT_RUN,
     cause_table,
     cost_table,
@@ -29,7 +29,7 @@ from experiments.testbed.tables import (
     policy_table,
     short_table,
 )
-from experiments.testbed.waiting import read, waiting_table
+from experiments.studies.testbed.waiting import read, waiting_table
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/findings.md").read_text(encoding="utf-8")
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.kit.arms import CONTROL, NONE
-from experiments.lifecycle.command import report
-from experiments.lifecycle.measure import Life
+from experiments.studies.lifecycle.command import report
+from experiments.studies.lifecycle.measure import Life
 
 ARMS = (NONE, CONTROL, "dasec")
 
 ORPHAN = """
 import os, sys
-from experiments.lifecycle.collector import collect_orphans
+from experiments.studies.lifecycle.collector import collect_orphans
 collector = os.getpid()
 collect_orphans()
 heard, told = os.pipe()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.suite.markdown import markdown_table
+from experiments.results.markdown import markdown_table
 
 
 def test_a_table_has_a_head_a_rule_and_a_line_for_each_row() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments.paper.here import FOLDER, METRICS, Line, figures, surroundings, table
-from experiments.paper.pictures import PICTURE, drawn, drawn_pooled
-from experiments.paper.pooled import METRICS as POOLED
-from experiments.paper.pooled import pooled, pooled_table, undisturbed, without_disturbed
-from experiments.suite.analysis import PACE
+from experiments.results.analysis import PACE
+from experiments.studies.paper.here import FOLDER, METRICS, Line, figures, surroundings, table
+from experiments.studies.paper.pictures import PICTURE, drawn, drawn_pooled
+from experiments.studies.paper.pooled import METRICS as POOLED
+from experiments.studies.paper.pooled import pooled, pooled_table, undisturbed, without_disturbed
 
 CALM, BUSY = "0.19", "0.21"
 """Cores that something else used."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.reweighting.model import TICK_NS, compete
+from experiments.studies.reweighting.model import TICK_NS, compete
 
 
 def test_re_weighted_by_the_wrong_rule_a_group_starves_the_one_beside_it() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.sched_ext.__main__ import KEPT
+from experiments.studies.sched_ext.__main__ import KEPT
 
-README = Path(__file__).parents[3] / "experiments/sched_ext/README.md"
+README = Path(__file__).parents[3] / "experiments/studies/sched_ext/README.md"
 
 
 def test_the_kept_runs_give_the_published_table() -> None:

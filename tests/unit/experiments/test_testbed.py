@@ -14,15 +14,16 @@ import pytest
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.scenario import Service
-from experiments.counted.cpus import Cpus
-from experiments.suite.blocks import blocks_of
-from experiments.testbed.command import machine_for
-from experiments.testbed.experiment import Experiment
-from experiments.testbed.kernels import PATCHED, kernel_for
-from experiments.testbed.order import Order
-from experiments.testbed.run import HERE, read, run, task_for
-from experiments.testbed.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
+from experiments.places.counted.cpus import Cpus
+from experiments.places.counted.kernels import PATCHED, kernel_for
+from experiments.places.counted.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
+from experiments.plan.blocks import blocks_of
+from experiments.plan.experiment import Experiment
+from experiments.plan.order import Order
+from experiments.run.guests import read, run, task_for
+from experiments.studies.testbed.command import machine_for
 
+HERE = Path(__file__).resolve().parents[3] / "experiments/studies/testbed"
 FILES = sorted(HERE.glob("*.toml"))
 
 

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from dasec.config.config import check
-from experiments.testbed.arms import ALONE, RULES, capped, dasec_settings, known
+from experiments.plan.arms import ALONE, RULES, capped, dasec_settings, known
 
 RANGE = "floor_us = 100\nstart_us = 4000\nceiling_us = 12000\nrespect_burst = false\n"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.kit.run import record_name
-from experiments.testbed.experiment import Experiment, Workload
-from experiments.testbed.kernels import PATCHED
-from experiments.testbed.waiting import KEPT, PICTURE, publish_waiting, read, waiting_table
+from experiments.places.counted.kernels import PATCHED
+from experiments.plan.experiment import Experiment, Workload
+from experiments.studies.testbed.waiting import KEPT, PICTURE, publish_waiting, read, waiting_table
 
 VCPUS = [[1, number, 1, f"bg-{number}" if number < 4 else f"helper-{number}", None] for number in range(16)]
 HEADER = {"dasec_record": 2, "workloads": [{"name": "vm-0", "vcpus": VCPUS}]}

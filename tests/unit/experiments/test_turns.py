@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.counted.cpus import Cpus
-from experiments.counted.machine import build_turns
+from experiments.places.counted.cpus import Cpus
+from experiments.places.counted.machine import build_turns
 from guests.qemu import QemuMissingError, counting_qemu
 
 PAUSE = """__attribute__((naked)) void helper_pause(void) {

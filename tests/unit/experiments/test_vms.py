@@ -9,12 +9,12 @@ import pytest
 from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.kit.scenario import Memcached, Scenario
 from dasec.lab.load_tool import Latencies
-from experiments.loads.cells import Cell, Wish
-from experiments.suite.analysis import summarise
-from experiments.suite.blocks import Block
-from experiments.suite.store import Store
-from experiments.vms.measure import INSIDE, OUTSIDE, seen_from
-from experiments.vms.report import publish
+from experiments.plan.blocks import Block
+from experiments.plan.cells import Cell, Wish
+from experiments.results.analysis import summarise
+from experiments.results.store import Store
+from experiments.studies.vms.measure import INSIDE, OUTSIDE, seen_from
+from experiments.studies.vms.report import publish
 
 ARMS = ("none", "none-again", "critical")
 WISH = Wish((OUTSIDE, INSIDE), (1.0, 2.0), (0.0,), ("vm",), ARMS, 4, 5, 1, 0.5, 2, 1, False, False)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.wysiwyg.__main__ import Row, table
-from experiments.wysiwyg.fleet import Outcome, Placement, containers, fleet
+from experiments.studies.wysiwyg.__main__ import Row, table
+from experiments.studies.wysiwyg.fleet import Outcome, Placement, containers, fleet
 
-HOME = Path(__file__).parents[3] / "experiments/wysiwyg"
+HOME = Path(__file__).parents[3] / "experiments/studies/wysiwyg"
 
 
 def simulated(part: float, placement: Placement) -> Outcome:

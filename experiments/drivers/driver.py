@@ -1,0 +1,165 @@
+"""What a runner knows of an application: how it is asked for, started, told to begin, and what it yields.
+
+A run goes `start` (everything is up, nobody asks it anything yet) -> `begin` (the time at which requests or
+work begin, the same for all applications of a run) -> `finish` -> `stop`. Between `start` and `begin` the
+runner may attach a policy to `pids()`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+from dasec.lab.load_tool import Latencies
+
+HERE, CGROUP, CONTAINER, GUEST = "here", "cgroup", "container", "guest"
+"""Names of places."""
+
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+
+
+class Kind(StrEnum):
+    """What is judged of an application."""
+
+    SERVICE = "service"
+    """Its latencies: requests arrive by a schedule, however long it takes."""
+    BATCH = "batch"
+    """How much it gets done."""
+
+
+class Role(StrEnum):
+    """Whether a process is what is measured, or asks it."""
+
+    WORKLOAD = "workload"
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One application of one run. Everything random follows from `seed`."""
+
+    name: str
+    """Of this instance; unlike that of any other in the run."""
+    threads: int
+    rate_per_s: float
+    """Requests a second of a service; 0: as fast as it can, which only batch work understands."""
+    seed: int
+    warmup_s: float
+    seconds: float
+    """Measured, after the warm-up."""
+    folder: Path
+    """There, and of this order alone: raw results and logs. The driver makes it."""
+    options: Mapping[str, str] = field(default_factory=lambda: NO_OPTIONS)
+    """The driver's own (drivers/README.md); one that it does not know is refused."""
+
+    @property
+    def total_s(self) -> float:
+        """From the beginning to the end of the measured part."""
+        return self.warmup_s + self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an application did in the measured part. Files lie in the order's folder."""
+
+    work: float
+    """Requests that were answered, or work that was done."""
+    unit: str
+    """Of `work`: "requests", "events", "bogo ops", ..."""
+    seconds: float
+    """In which the work was done, by the application's own account."""
+    latencies: Latencies | None = None
+    """From the scheduled arrival; with the HDR histogram. None: it has none."""
+    samples: Path | None = None
+    """uint64 (queue, service, sojourn) ns of each request, as `dasec load` and TailBench write them."""
+    arrivals: Path | None = None
+    """uint64 ns offsets from the beginning at which requests were due, warm-up included. None: the
+    application keeps no times, and `notes` says so where it has requests."""
+    errors: int = 0
+    unfinished: int = 0
+    late_sends: int = 0
+    client_cpu_s: float = 0.0
+    """What a client outside the workload used."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers that the application prints, under its own names and in its units."""
+    notes: tuple[str, ...] = ()
+    """What a reader of these numbers has to know."""
+
+    @property
+    def per_s(self) -> float:
+        """Work a second."""
+        return self.work / self.seconds if self.seconds > 0 else 0.0
+
+
+class Place(Protocol):
+    """Where processes live: a cgroup, a container, a virtual machine. experiments/places has them."""
+
+    @property
+    def name(self) -> str:
+        """As in `PLACES`."""
+
+    @property
+    def listens_at(self) -> str:
+        """The address that a service has to take connections at; clients reach it at 127.0.0.1."""
+
+    def start(
+        self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
+        """Starts a command in its group: it is there before its first instruction. Standard input is a pipe,
+        output goes to `log`. A client is never in the workload's group, container or guest. `serves` are the
+        TCP ports that the workload takes connections at."""
+
+    def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
+        """The living processes of what was started, as this host numbers them, without what only holds a
+        container; of a virtual machine QEMU."""
+
+
+class Running(Protocol):
+    """An application that is up."""
+
+    def pids(self) -> tuple[int, ...]:
+        """The workload's processes now, clients left out; empty for one that is not ours. Some applications
+        start theirs only when they begin."""
+
+    def begin(self, start_ns: int) -> None:
+        """Tells it the CLOCK_MONOTONIC time at which warm-up begins; does not wait for it. Once."""
+
+    def ensure_alive(self) -> None:
+        """Refusal, with its last words, if it ended before its time."""
+
+    def finish(self) -> Outcome:
+        """Waits for the end of the order's time, and for late answers. Refusal if it failed."""
+
+    def stop(self) -> None:
+        """Ends what is left of it, by force. Idempotent."""
+
+
+class Driver(Protocol):
+    """How one application is run."""
+
+    @property
+    def name(self) -> str:
+        """As in `DRIVERS`, in experiment files and in reports."""
+
+    @property
+    def kind(self) -> Kind:
+        """What is judged."""
+
+    def missing(self) -> str | None:
+        """Why it cannot run here, in one line that says what to do; None: it can."""
+
+    def vcpus(self, order: Order) -> int:
+        """How many threads compete for cores: what counts for the consolidation ratio."""
+
+    def critical(self, order: Order) -> tuple[str, ...]:
+        """The names of the threads that requests wait for (`*`: any end); empty: not known, so the oracle is
+        not defined. Refusal on options that it does not understand."""
+
+    def start(self, order: Order, place: Place) -> Running:
+        """Returns when it is up. Refusal if it does not come up, or cannot do what the order says; then
+        nothing is left."""

@@ -1,0 +1,136 @@
+"""TailBench and TailBench++, from an installation of the user's at TAILBENCH_DIR.
+
+Each instance gets a folder of its own with links to everything in the application's, because all write the
+same file to where they run. Traps, and where they come from: drivers/README.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dasec.lab.kit.process import free_port
+
+from .child import Child, failure, held, within
+from .driver import Kind, Order, Place, Role
+from .lats import FORMATS
+from .options import one_of, options_of, refusal, whole
+from .tailbench_apps import APPLICATIONS
+from .tailbench_run import Asked, Serving
+
+ROOT = "TAILBENCH_DIR"
+OPTIONS = {"mode": "integrated", "format": "v0.9", "load-s": "5", "client-threads": "1"}
+"""`load-s`: how long the application loads its data after its client has come, at most about."""
+
+
+def root_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Where the installation is."""
+    named = environment.get(ROOT)
+    return Path(named) if named else None
+
+
+def data_folder(root: Path) -> Path:
+    """Where its inputs are: DATA_ROOT in the installation's configs.sh."""
+    configs = root / "configs.sh"
+    text = configs.read_text(encoding="utf-8", errors="replace") if configs.exists() else ""
+    told = re.findall(r"^\s*(?:export\s+)?DATA_ROOT=[\"']?([^\s\"'#]+)", text, re.MULTILINE)
+    return Path(told[-1]) if told else root / "tailbench.inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class TailBench:
+    """One of its applications; `threads` are those that serve."""
+
+    name: str
+    application: str
+    kind: Kind = Kind.SERVICE
+
+    def missing(self) -> str | None:
+        root, application = root_folder(), APPLICATIONS[self.application]
+        if root is None:
+            return f"{ROOT}: not set: name the folder of an installation of TailBench"
+        binary = root / application.folder / application.integrated
+        networked = root / application.folder / application.server
+        if not os.access(binary, os.X_OK) and not os.access(networked, os.X_OK):
+            return f"{binary}: is not there: build {self.application} in {ROOT}"
+        return None
+
+    def vcpus(self, order: Order) -> int:
+        return order.threads
+
+    def critical(self, order: Order) -> tuple[str, ...]:
+        """All its threads have the process's name."""
+        return ()
+
+    def start(self, order: Order, place: Place) -> Serving:
+        asked = self._asked(order)
+        root, port = root_folder(), free_port()
+        if root is None:
+            raise failure(order.name, f"{ROOT}: not set")
+        application = asked.application
+        needed = (application.server, application.client) if asked.networked else (application.integrated,)
+        for binary in needed:
+            if not os.access(root / application.folder / binary, os.X_OK):
+                raise failure(order.name, f"{root / application.folder / binary}: is not there")
+        link_folder(root / application.folder, asked.work)
+        arguments, variables = application.filled(order.threads, data_folder(root))
+        environment = variables | asked.variables(port)
+        if asked.networked:
+            return _networked(asked, place, arguments, environment, port)
+        program = within(asked.work, environment, (f"./{application.integrated}", *arguments))
+        return Serving(asked, Child.start(order.name, place, held(program), order.folder / "log"))
+
+    def _asked(self, order: Order) -> Asked:
+        options = options_of(order, OPTIONS)
+        if order.rate_per_s <= 0:
+            raise refusal(order, "rate", "must be above 0: TailBench has no other load")
+        return Asked(
+            order,
+            APPLICATIONS[self.application],
+            one_of(order, "mode", options["mode"], ("integrated", "networked")) == "networked",
+            FORMATS[one_of(order, "format", options["format"], tuple(FORMATS))],
+            whole(order, "load-s", options["load-s"], 0),
+            whole(order, "client-threads", options["client-threads"]),
+        )
+
+
+def link_folder(source: Path, work: Path) -> None:
+    """A folder with links to all that is in the application's, apart from an older run's results."""
+    work.mkdir(parents=True)
+    for entry in source.iterdir():
+        if not re.fullmatch(r"lats.*\.bin", entry.name):
+            (work / entry.name).symlink_to(entry.resolve())
+
+
+def _networked(
+    asked: Asked, place: Place, arguments: tuple[str, ...], environment: Mapping[str, str], port: int
+) -> Serving:
+    order, application = asked.order, asked.application
+    program = within(asked.work, environment, (f"./{application.server}", *arguments))
+    server = Child.start(order.name, place, program, order.folder / "server.log")
+    try:
+        server.wait_until(lambda: is_listened_at(port), f"listens at port {port}")
+        command = held(within(asked.work, environment, (f"./{application.client}",)))
+        client = Child.start(order.name, place, command, order.folder / "log", Role.CLIENT)
+    except BaseException:
+        server.kill()
+        raise
+    return Serving(asked, client, server)
+
+
+LISTEN = "0A"
+"""State of a socket in /proc/net/tcp (include/net/tcp_states.h)."""
+
+
+def is_listened_at(port: int, proc: Path = Path("/proc")) -> bool:
+    """Without connecting: v0.9 takes the first connections for its clients, and no more."""
+    for name in ("tcp", "tcp6"):
+        table = proc / "net" / name
+        lines = table.read_text(encoding="ascii").splitlines()[1:] if table.exists() else []
+        for words in map(str.split, lines):
+            if words[3] == LISTEN and int(words[1].rpartition(":")[2], 16) == port:
+                return True
+    return False

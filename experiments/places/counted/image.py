@@ -1,0 +1,225 @@
+"""The guest's root: busybox, Python, the daemon and its libraries, the load tool, an experiment's module.
+
+A deterministic guest cannot read files of its host while it runs: when they arrive depends on the
+host. So all is packed into an initramfs, compiled, from what this environment has installed.
+"""
+
+from __future__ import annotations
+
+import compileall
+import hashlib
+import importlib.metadata
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from guests.boot import EXIT_MARK, pack_initramfs
+from guests.built import HostCannotError
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[2]
+PLAN = REPOSITORY / "experiments/plan"
+ROOTS = ("dasec", "hdrhistogram")
+"""The daemon, and what turns the load tool's samples into figures."""
+
+SHARED = (HERE / "cpus.py", HERE / "inside.py", PLAN / "blocks.py", PLAN / "oracle.py", PLAN / "word.py")
+"""Of all experiments, what runs in the guest."""
+
+TASK = "task"
+"""The word on the kernel's command line that says what to do: one argument for the module."""
+
+NOT_RUN = ("pbr", "setuptools")
+"""Asked for by hdrhistogram, for its installation only."""
+
+UNUSED = (
+    *("test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "site-packages", "turtledemo"),
+    *("distutils", "pydoc_data", "config-*", "__pycache__", "_tkinter*", "_sqlite3*", "_test*", "sqlite3"),
+)
+"""Of the standard library: large, and nothing of ours imports it. A large archive costs at each boot."""
+
+BOOT = REPOSITORY / "guests/boot.py"
+LOAD_SOURCE = REPOSITORY / "experiments/load"
+SITE = "usr/lib/site"
+INIT = f"""#!/bin/busybox sh
+busybox mkdir -p /proc /sys /dev /tmp /run
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sys /sys
+busybox mount -t devtmpfs dev /dev
+busybox mount -t tmpfs tmpfs /tmp
+busybox mount -t tmpfs tmpfs /run
+busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
+busybox ip link set lo up
+export PATH=/bin HOME=/tmp PYTHONHOME=PREFIX PYTHONPATH=/{SITE} PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
+export DASEC_LOAD=/bin/load
+PYTHON -m MODULE ${TASK}
+busybox echo "{EXIT_MARK}$?"
+busybox reboot -f
+"""
+
+LOAD = """#!/bin/busybox sh
+exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load "$@"
+"""
+"""The services keep to their own cores from their first instruction on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What runs in the guest: a module of an experiment's folder, what else of that folder it imports, shared
+    libraries that are loaded by name, and what it imports of other experiments."""
+
+    folder: Path
+    module: str
+    imports: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+    borrowed: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As Python takes it."""
+        return ".".join((*self.folder.relative_to(REPOSITORY).parts, self.module))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Its sources, and ours."""
+        own = (self.folder / f"{name}.py" for name in (self.module, *self.imports))
+        return (*own, *self.borrowed, *SHARED)
+
+
+def build_id(inside: Inside) -> str:
+    """What a guest is made of that is ours: another daemon, load tool or machine is another guest."""
+    sources = [path for path in (REPOSITORY / "daemon").rglob("*") if path.suffix in (".py", ".o")]
+    sources += [LOAD_SOURCE / "Makefile", *(LOAD_SOURCE / "src").iterdir()]
+    sources += {*inside.files, *HERE.glob("*.py"), *HERE.glob("*.c"), BOOT}
+    digest = hashlib.sha256(sys.version.encode())
+    for path in sorted(sources):
+        digest.update(f"{path.relative_to(REPOSITORY)} {path.stat().st_size} ".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def pack(scratch: Path, inside: Inside) -> Path:
+    """The archive of this build, below `scratch`; as it is if it is there: all guests have the same one."""
+    tree = scratch / "root"
+    if (archive := scratch / f"guest-{build_id(inside)}.cpio").exists():
+        return archive
+    shutil.rmtree(tree, ignore_errors=True)
+    python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    _copy_standard_library(tree)
+    _copy_libraries(tree / SITE)
+    shutil.copytree(
+        REPOSITORY / "daemon", tree / SITE / "dasec", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for source in inside.files:
+        target = tree / SITE / source.relative_to(REPOSITORY)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    _compile(tree)
+    _copy_program(tree, python)
+    (tree / "bin").mkdir(exist_ok=True)
+    shutil.copy(shutil.which("busybox") or "/bin/busybox", tree / "bin/busybox")
+    (tree / "bin/sh").symlink_to("busybox")
+    make = ["make", "-s", "-C", str(LOAD_SOURCE), f"BUILD={scratch.resolve() / 'load'}", "COUNTED=1"]
+    subprocess.run(make, check=True)
+    shutil.copy(scratch / "load/dasec-load", tree / "bin/dasec-load")
+    (tree / "bin/load").write_text(LOAD, encoding="utf-8")
+    (tree / "bin/load").chmod(0o755)
+    for library in inside.libraries:
+        _copy_library(tree, library)
+    _copy_shared_objects(tree)
+    init = INIT.replace("PREFIX", sys.base_prefix).replace("PYTHON ", f"{python.resolve()} ")
+    init = init.replace("MODULE", inside.name)
+    packed = pack_initramfs(tree, init).rename(archive)
+    shutil.rmtree(tree)
+    return packed
+
+
+def _copy_standard_library(tree: Path) -> None:
+    library = Path(sysconfig.get_path("stdlib"))
+    target = tree / library.relative_to("/")
+    shutil.copytree(library, target, ignore=shutil.ignore_patterns(*UNUSED), symlinks=True)
+
+
+def _copy_libraries(site: Path) -> None:
+    """The installed files of our requirements and of theirs, without the programs."""
+    for name in sorted(_closure(ROOTS)):
+        distribution = importlib.metadata.distribution(name)
+        for file in distribution.files or ():
+            source = Path(str(distribution.locate_file(file)))
+            if name == "dasec" and not file.parts[0].endswith("-info"):
+                continue
+            if ".." in file.parts or "__pycache__" in file.parts or not source.is_file():
+                continue
+            (site / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, site / file)
+
+
+def _closure(names: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in NOT_RUN:
+            continue
+        found.add(name)
+        for requirement in importlib.metadata.requires(name) or ():
+            if ";" not in requirement:
+                waiting.append(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+    return found
+
+
+def _compile(tree: Path) -> None:
+    """Compiled once here, in the place of the source; where "here" is must not be in it."""
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(
+        tree, quiet=2, legacy=True, invalidation_mode=mode, maxlevels=20, stripdir=tree, prependdir="/"
+    )
+    for source in tree.rglob("*.py"):
+        if source.with_suffix(".pyc").exists():
+            source.unlink()
+
+
+def _copy_program(tree: Path, program: Path) -> None:
+    target = tree / program.resolve().relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(program.resolve(), target)
+
+
+def _copy_library(tree: Path, name: str) -> None:
+    """By the name under which programs ask for it, where the dynamic linker looks."""
+    listing = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^\s{re.escape(name)} .*=> (\S+)$", listing, re.MULTILINE)
+    if found is None:
+        raise HostCannotError(f"counted guest: {name}: not found: install what provides it")
+    source = Path(found.group(1))
+    target = tree / source.relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source.resolve(), target)
+
+
+def _copy_shared_objects(tree: Path) -> None:
+    """Whatever the dynamic linker would load for the programs and extension modules in the tree."""
+    programs = [path for path in tree.rglob("*") if path.is_file() and _is_elf(path)]
+    for needed in sorted(set(_needed(programs))):
+        target = tree / needed.relative_to("/")
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(needed.resolve(), target)
+            programs.append(target)
+    subprocess.run(["strip", "--strip-unneeded", *map(str, programs)], stderr=subprocess.DEVNULL, check=False)
+
+
+def _is_elf(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"\x7fELF"
+
+
+def _needed(programs: Iterable[Path]) -> Iterator[Path]:
+    for program in programs:
+        listing = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout
+        for path in re.findall(r"(/\S+) \(0x", listing):
+            yield Path(path)

@@ -1,0 +1,91 @@
+"""In the guest: the services on their own cores, what measures on the last one, and each run told to the host
+as a line of JSON on the console."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from dasec.errors import Refusal
+from dasec.lab.kit.arms import CONTROL, NO_LIMIT, NONE, settings_of
+from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.run import DemoPlan, Tools, record_name
+from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.workspace import prepared
+from dasec.lab.load_tool import find_tool
+from dasec.linux.cgroupfs import find_hierarchy
+
+from ...plan.word import word_of
+from .cpus import Cpus
+
+PLAIN = (NONE, CONTROL, NO_LIMIT)
+RUN = "RUN:"
+RECORD = "RECORD:"
+SERVICE_CPUS = Path("/run/service-cpus")
+"""A mask: the load tool's wrapper (image.py) starts services there."""
+
+
+class SeatedTree(Tree):
+    """Whoever feeds a service keeps to the core of what measures; the service's own threads stay away."""
+
+    __slots__ = ()
+
+    def place_process(self, pid: int, name: str) -> None:
+        """Into the group, and to where this process is."""
+        super().place_process(pid, name)
+        os.sched_setaffinity(pid, os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where runs happen."""
+
+    tools: Tools
+    tree: Tree
+    directory: Path
+
+
+@contextlib.contextmanager
+def site(cpus: Cpus) -> Iterator[Site]:
+    """This process, and the daemon that it starts, keep to the last core."""
+    SERVICE_CPUS.write_text(f"{(1 << cpus.services) - 1:x}\n", encoding="ascii")
+    os.sched_setaffinity(0, {cpus.measuring})
+    tree = SeatedTree.of(find_hierarchy())
+    with prepared(tree) as directory:
+        yield Site(Tools(find_tool(), memcached=Path("/nonexistent")), tree, directory)
+
+
+def unhurried(plan: DemoPlan) -> DemoPlan:
+    """Without a cost budget: the daemon has a core here that serves nobody else, and is a tenth as fast as
+    those that the budget is made for."""
+    told = {arm: plan.settings.get(arm, settings_of(arm)) for arm in plan.arms if arm not in PLAIN}
+    return replace(
+        plan, settings={arm: f"budget_percent = 100\n{settings}" for arm, settings in told.items()}
+    )
+
+
+def tell(run: RunResult, cpus: Cpus, records: Path | None = None) -> None:
+    """One line, without the histograms: the figures are kept, and the console is slow. Busy are the services'
+    cores, by what the services used: the kernel's own count has the last core in it. The daemon's record of
+    the run, if it is in that folder, goes before it as another line, and is gone."""
+    record = records and records / record_name(run.arm, run.repetition)
+    if record and record.exists():
+        print(f"{RECORD}{record.name} {word_of(record.read_bytes())}", flush=True)
+        record.unlink()
+    tenants = tuple(replace(one, latencies=replace(one.latencies, hdr="")) for one in run.tenants)
+    busy = sum(tenant.cores for tenant in run.tenants) / cpus.services
+    print(RUN + json.dumps(asdict(replace(run, tenants=tenants, busy=busy, other_cores=0.0))), flush=True)
+
+
+def refusing(main: Callable[[], None]) -> None:
+    """Run it; a refusal is its lines and its status."""
+    try:
+        main()
+    except Refusal as refusal:
+        print(*refusal.lines, sep="\n")
+        sys.exit(refusal.status)

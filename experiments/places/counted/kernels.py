@@ -1,0 +1,45 @@
+"""Which kernels the testbed has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dasec.errors import ExitStatus, Refusal
+from guests.built import HostCannotError, patched_image, sched_ext_image
+from guests.qemu import QemuMissingError
+from guests.throw_away import debian_kernel
+
+from .cpus import Cpus
+from .machine import Machine
+
+TESTBED = "testbed"
+
+PATCHED = "6.1"
+SCHED_EXT = "sched_ext"
+KERNELS = {
+    PATCHED: "our patched 6.1 (CFS)",
+    "6.12": "Debian's 6.12 (EEVDF)",
+    SCHED_EXT: "an unpatched 6.12 with sched_ext",
+}
+_DEBIAN = "linux-image-6.12-amd64"
+
+PATCHED_CPUS = 64
+"""CONFIG_NR_CPUS of kvm-patches/v6.1/config.guest."""
+
+
+def kernel_for(kernel: str, cpus: Cpus) -> Path:
+    """Built, or got, or from the cache. Refuses more CPUs than it has."""
+    if kernel == PATCHED and cpus.total > PATCHED_CPUS:
+        most = f"kernel {kernel} has at most {PATCHED_CPUS - 1}: take --kernel 6.12"
+        raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --cpus: {cpus.services}: {most}")
+    made = {PATCHED: patched_image, SCHED_EXT: sched_ext_image}.get(kernel)
+    return made() if made else debian_kernel(_DEBIAN).image
+
+
+def or_refuse(make: Callable[[], Machine]) -> Machine:
+    """The machine. Refuses where the host has no way to get it."""
+    try:
+        return make()
+    except (HostCannotError, QemuMissingError) as error:
+        raise Refusal(ExitStatus.HOST, f"{TESTBED}: {error}") from None

@@ -1,0 +1,29 @@
+"""How fast the testbed's CPUs are. Pure; the guest imports it, too."""
+
+from __future__ import annotations
+
+from .cpus import Cpus
+
+MIPS = 500
+"""Of each CPU; half of it would take half the time, and the kernel's own work would weigh twice as much."""
+
+TURN = 5000
+"""Instructions: of 500 MIPS 10 us, in which every CPU has its turn, however many there are."""
+
+SHORTEST_TURN, LONGEST_TURN = 500, 100_000
+"""A shorter one costs more than what is done in it; after a longer one a CPU stops for 0.2 ms."""
+
+
+Topology = tuple[int, int, int]
+"""Sockets, cores in each, threads in each of those."""
+
+
+def cpus_for(services: int, turn: int = TURN, topology: Topology | None = None) -> Cpus:
+    """So many CPUs and one that measures; without a topology all in one socket. ValueError if that is of
+    another number of CPUs."""
+    if topology is None:
+        return Cpus(services, MIPS, turn)
+    sockets, cores, threads = topology
+    if (product := sockets * cores * threads) != services + 1:
+        raise ValueError(f"sockets, cores, threads make {product} CPUs, not {services} and one that measures")
+    return Cpus(services, MIPS, turn, f"sockets={sockets},cores={cores},threads={threads}")

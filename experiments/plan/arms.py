@@ -1,0 +1,53 @@
+"""Arms of an experiment: policies, one constant of `critical`, one rule of `dasec` alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dasec.lab.kit.arms import NO_LIMIT, ON_SCX, SCX, WATCHED, settings_of
+from dasec.policies import POLICIES
+
+from .variants import variant_of
+
+DASEC = "dasec"
+RULES = ("tsa", "rla", "rcr")
+CAPS = "+caps"
+"""At the end of an arm: with caps below CPU limits that bind."""
+
+ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
+"""The arms of the paper's Figure 13."""
+
+
+def known(arm: str) -> str:
+    """The arm. ValueError if it is none."""
+    named = {*POLICIES, *ALONE, WATCHED, SCX, NO_LIMIT, *(f"{ON_SCX}{policy}" for policy in POLICIES)}
+    if arm.removesuffix(CAPS) not in named and variant_of(arm) is None:
+        raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
+    return arm
+
+
+def capped(arms: Iterable[str], settings: Mapping[str, str]) -> Mapping[str, str]:
+    """What the daemon is told under each arm with caps: what its policy is told anyhow, and to cap."""
+    told = {}
+    for arm in arms:
+        if arm.endswith(CAPS):
+            policy = arm.removesuffix(CAPS)
+            told[arm] = f"{settings.get(policy, settings_of(policy))}\n[bandwidth]\ncaps = true\n"
+    return told
+
+
+def dasec_settings(arms: Iterable[str], rla: str) -> Mapping[str, str]:
+    """What the daemon is told under each arm that is the paper's policy or one rule of it; `rla` is RLA's
+    range where the kernel has one, lines of its section."""
+    told = {}
+    for arm in arms:
+        if arm in ALONE or (arm == DASEC and rla):
+            off = {rule for rule in RULES if arm in ALONE and rule != ALONE[arm]}
+            sections = (_section(rule, rla if rule == "rla" else "", rule in off) for rule in RULES)
+            told[arm] = f'policy = "{DASEC}"\n{"".join(sections)}'
+    return told
+
+
+def _section(rule: str, told: str, off: bool) -> str:  # noqa: FBT001
+    lines = told + ("enabled = false\n" if off else "")
+    return f"[{rule}]\n{lines}" if lines else ""

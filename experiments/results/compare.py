@@ -1,0 +1,106 @@
+"""Two folders of results side by side: another host, kernel or version of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.ratios import Effect, Estimate, estimate, paired_ratios, verdict
+
+from .analysis import JUDGED, PACE
+from .effects import effect
+from .folder import EXPERIMENT, Results, Row, host_line
+from .page import html, table
+
+COLUMNS = ("cell", "of", "arm", "metric", "before", "after", "after / before", "worst A/A", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One metric of one arm; below 1, the second folder is better."""
+
+    cell: str
+    part: str
+    arm: str
+    metric: str
+    before: float
+    after: float
+    effect: Estimate
+    spread: float
+    verdict: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that both have, and what makes them different."""
+
+    title: str
+    conditions: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+
+def differences_of(before: Results, after: Results) -> Comparison:
+    """Refuses two folders that have no cell in common."""
+    known = {(row.cell.name, row.part): row for row in before.rows}
+    pairs = [(known[key], row) for row in after.rows if (key := (row.cell.name, row.part)) in known]
+    if not pairs:
+        raise Refusal(
+            ExitStatus.USAGE, f"{EXPERIMENT}: {before.folder}, {after.folder}: have no cell in common"
+        )
+    differences = tuple(one for pair in pairs for one in _differences(*pair))
+    return Comparison(f"{before.folder} – {after.folder}", tuple(_conditions(before, after)), differences)
+
+
+def _conditions(before: Results, after: Results) -> Iterator[str]:
+    yield f"before: {before.experiment.title}: {host_line(before.asked.host)}, seed {before.experiment.seed}"
+    yield f"after: {after.experiment.title}: {host_line(after.asked.host)}, seed {after.experiment.seed}"
+    mine, theirs = before.experiment.model_dump(mode="json"), after.experiment.model_dump(mode="json")
+    other = sorted(key for key in mine if mine[key] != theirs[key] and key not in ("title", "claim"))
+    if other:
+        yield f"not the same experiment: {', '.join(other)} differ"
+    if before.experiment.seed != after.experiment.seed:
+        yield "other arrivals: repetitions are paired by number only"
+
+
+def _differences(before: Row, after: Row) -> Iterator[Difference]:
+    for arm in before.arms:
+        if arm not in after.arms:
+            continue
+        for metric in (*JUDGED, PACE):
+            count = min(len(before.values(arm, metric)), len(after.values(arm, metric)))
+            if not count or metric not in before.summary.spread or metric not in after.summary.spread:
+                continue
+            had, has = before.values(arm, metric)[:count], after.values(arm, metric)[:count]
+            found = estimate(paired_ratios(has, had))
+            spread = max(before.summary.spread[metric], after.summary.spread[metric])
+            yield Difference(
+                before.cell.name,
+                before.part,
+                arm,
+                metric,
+                estimate(had).ratio,
+                estimate(has).ratio,
+                found,
+                spread,
+                verdict(found, count, spread),
+            )
+
+
+def _cells(one: Difference) -> tuple[str, ...]:
+    unit, name = (1e6, f"{one.metric}, ms") if one.metric in JUDGED else (1.0, f"{one.metric}, s")
+    values = (f"{one.before / unit:.3g}", f"{one.after / unit:.3g}")
+    return (one.cell, one.part, one.arm, name, *values, effect(one.effect), f"{one.spread:.2f}", one.verdict)
+
+
+def text_of(found: Comparison) -> str:
+    """For a terminal, or a page in Markdown."""
+    lines = [*found.conditions, "", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    return "\n".join([*lines, *("| " + " | ".join(_cells(one)) + " |" for one in found.differences)])
+
+
+def page_of(found: Comparison) -> str:
+    """The same as a page."""
+    told = [f"<p>{line}</p>" for line in found.conditions]
+    body = [f"<h1>{found.title}</h1>", *told, table(COLUMNS, map(_cells, found.differences))]
+    return html(found.title, body)

@@ -1,0 +1,155 @@
+"""A folder of results, read: what was asked, what was measured, what could not be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.ratios import Estimate, estimate, geometric_mean
+from dasec.lab.kit.results import RunResult
+
+from ..drivers.catalogue import DRIVERS
+from ..plan.points import Cell, Gap, arms_of, cells_of
+from ..plan.schema import Experiment
+from .analysis import LATENCIES, PACE, Summary, summarise
+from .store import Asked, Done, Store
+
+EXPERIMENT = "apps"
+CONDITIONS = "conditions.json"
+ALL = "all"
+"""The part of a cell that is the whole of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the last start found: parts that cannot be measured here, and what the host should have been."""
+
+    gaps: tuple[Gap, ...] = ()
+    missed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A cell, or the instances of one workload in it."""
+
+    part: str
+    summary: Summary[Cell]
+    blocks: tuple[Done, ...]
+
+    @property
+    def cell(self) -> Cell:
+        """Where it belongs."""
+        return self.summary.cell
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """As they were measured there."""
+        return tuple(sorted({run.arm for run in self.blocks[0].runs}))
+
+    def values(self, arm: str, metric: str) -> tuple[float, ...]:
+        """One a repetition: each instance has one voice. Nothing if it is missing in any repetition."""
+        found = tuple(_value(one.of(arm), metric) for one in self.blocks)
+        return found if all(found) else ()
+
+    def absolute(self, arm: str, metric: str) -> Estimate | None:
+        """In ns, requests a second or cores, with its interval; None where nothing has measured it."""
+        values = self.values(arm, metric)
+        return estimate(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All of it."""
+
+    folder: Path
+    asked: Asked[Experiment]
+    conditions: Conditions
+    done: tuple[Done, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was asked."""
+        return self.asked.wish
+
+    @property
+    def whole(self) -> tuple[Row, ...]:
+        """One row a cell."""
+        return tuple(row for row in self.rows if row.part == ALL)
+
+    def raw(self, cell: Cell, arm: str) -> tuple[Path, ...]:
+        """The folders with what each run of an arm left."""
+        repetitions = sorted(one.repetition for one in self.done if one.cell == cell.name)
+        return tuple(raw_folder(self.folder, cell, number, arm) for number in repetitions)
+
+
+_CONDITIONS = TypeAdapter(Conditions)
+
+
+def store_in(folder: Path) -> Store[Experiment]:
+    """The folder as a place for blocks."""
+    return Store(folder, Experiment, EXPERIMENT)
+
+
+def raw_folder(folder: Path, cell: Cell, repetition: int, arm: str) -> Path:
+    """Where one run leaves what it has."""
+    return folder / "raw" / cell.name / f"{repetition}-{arm}"
+
+
+def note(folder: Path, conditions: Conditions) -> None:
+    """Keep what this start found."""
+    (folder / CONDITIONS).write_text(json.dumps(asdict(conditions), indent=1) + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> Results:
+    """Everything. Refuses a folder that holds no results."""
+    store = store_in(folder)
+    asked = store.asked()
+    if asked is None:
+        raise Refusal(ExitStatus.USAGE, f"{EXPERIMENT}: {folder}: holds no results: give their folder")
+    file = folder / CONDITIONS
+    conditions = _CONDITIONS.validate_json(file.read_bytes()) if file.exists() else Conditions()
+    done = store.done()
+    cells = cells_of(asked.wish, asked.wish.cores, DRIVERS, {}).possible
+    return Results(folder, asked, conditions, done, tuple(_rows(asked.wish, cells, done)))
+
+
+def _rows(experiment: Experiment, cells: Iterable[Cell], done: Sequence[Done]) -> Iterator[Row]:
+    for cell in cells:
+        arms = arms_of(experiment, cell)
+        parts = (ALL, *cell.parts) if len(cell.parts) > 1 else (ALL,)
+        for part in parts:
+            blocks = tuple(_part(one, cell, part) for one in done if one.cell == cell.name)
+            summary = summarise(cell, blocks, arms)
+            if summary:
+                yield Row(part, summary, tuple(sorted(blocks, key=lambda one: one.repetition)))
+
+
+def _part(done: Done, cell: Cell, part: str) -> Done:
+    """The block with the instances of one workload only."""
+    names = {one.name for one in cell.instances if part in (ALL, one.workload.called)}
+    return replace(done, runs=tuple(_only(run, names) for run in done.runs))
+
+
+def _only(run: RunResult, names: set[str]) -> RunResult:
+    return replace(run, tenants=tuple(one for one in run.tenants if one.name in names))
+
+
+def _value(run: RunResult, metric: str) -> float:
+    """Of a run as a whole: the geometric mean of its instances, 0 if none has it."""
+    if metric == PACE:
+        rate = _value(run, "throughput")
+        return 1 / rate if rate else 0.0
+    served = [one for one in run.tenants if metric not in LATENCIES or one.latencies.count]
+    values = [value for one in served if (value := one.value(metric)) > 0]
+    return geometric_mean(values) if values else 0.0
+
+
+def host_line(host: Mapping[str, object]) -> str:
+    """What was measured on, in short."""
+    return f"Linux {host['kernel']}, {host['cpus']} CPUs, {host['cpu_model']}"

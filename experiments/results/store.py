@@ -1,0 +1,167 @@
+"""A folder of results: what was asked, and one line for each finished block. Nothing is ever rewritten, so
+an interrupted experiment goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.results import RunResult
+
+from ..plan.blocks import Block, Named
+
+ASKED, RUNS, BEGUN = "asked.json", "runs.jsonl", "begun.jsonl"
+MAY_GROW = "repetitions"
+"""Of what was asked: more of the same is welcome, anything else would mix what cannot be compared."""
+
+WishT = TypeVar("WishT")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[WishT]):
+    """What was asked, and of which host."""
+
+    wish: WishT
+    host: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A finished block."""
+
+    cell: str
+    repetition: int
+    runs: tuple[RunResult, ...]
+    interrupted: bool = False
+    """Some of its runs are of another time than the others: what drifts slowly does not cancel in it."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What distinguishes it."""
+        return self.cell, self.repetition
+
+    def of(self, arm: str) -> RunResult:
+        """The run of one arm."""
+        return next(run for run in self.runs if run.arm == arm)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A finished run of a block that is not finished."""
+
+    cell: str
+    repetition: int
+    run: RunResult
+
+
+_DONE = TypeAdapter(Done)
+_BEGUN = TypeAdapter(Begun)
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Generic[WishT]):
+    """The folder. Refusals name the experiment; its wishes are of that class, a dataclass."""
+
+    folder: Path
+    wishes: type[WishT]
+    experiment: str
+
+    def asked(self) -> Asked[WishT] | None:
+        """What the folder belongs to; None if it is new."""
+        file = self.folder / ASKED
+        if not file.exists():
+            return None
+        try:
+            found = json.loads(file.read_bytes())
+            # By way of JSON, where an array may be a tuple also for strict schemas.
+            wish = TypeAdapter(self.wishes).validate_json(json.dumps(found["wish"]))
+            return Asked(wish, dict(found["host"]))
+        except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+            raise self._refusal(ExitStatus.USAGE, f"{file}: cannot be read: name another folder") from error
+
+    def begin(self, asked: Asked[WishT]) -> None:
+        """Make the folder and note what it is for."""
+        text = json.dumps({"wish": self._plain(asked.wish), "host": asked.host}, indent=1)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / ASKED).write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise self._refusal(
+                ExitStatus.USAGE, f"{self.folder}: {error.strerror}: name another folder"
+            ) from error
+
+    def check_options(self, known: Asked[WishT], wish: WishT) -> None:
+        """Refuses what the folder's results were not asked for."""
+        mine, theirs = self._plain(wish), self._plain(known.wish)
+        other = sorted(name for name in mine if mine[name] != theirs[name] and name != MAY_GROW)
+        if other:
+            what = f"--out: holds results of other options ({', '.join(other)}): name another folder"
+            raise self._refusal(ExitStatus.USAGE, what)
+
+    def belonging_to(self, known: Asked[WishT] | None, wish: WishT, host: dict[str, object]) -> Asked[WishT]:
+        """Begun now, or known and of the same host. Refuses to go on with what another one has measured."""
+        if known is None:
+            known = Asked(wish, host)
+            self.begin(known)
+        elif known.host != host:
+            raise self._refusal(
+                ExitStatus.USAGE, f"--out: {self.folder}: of another build: name another folder"
+            )
+        return known
+
+    def done(self) -> tuple[Done, ...]:
+        """All finished blocks. A last line that was cut off does not count."""
+        return tuple(_DONE.validate_json(line) for line in _whole_lines(self.folder / RUNS))
+
+    def add(self, block: Block[Named], runs: Sequence[RunResult], *, interrupted: bool = False) -> Done:
+        """Keep a finished block for good."""
+        done = Done(block.cell.name, block.repetition, tuple(runs), interrupted)
+        _append(self.folder / RUNS, asdict(done))
+        (self.folder / BEGUN).unlink(missing_ok=True)
+        return done
+
+    def keep(self, block: Block[Named], run: RunResult) -> None:
+        """Keep a finished run until its block is finished."""
+        _append(self.folder / BEGUN, asdict(Begun(block.cell.name, block.repetition, run)))
+
+    def begun(self, block: Block[Named]) -> tuple[RunResult, ...]:
+        """The finished runs of a block that is not finished."""
+        lines = map(_BEGUN.validate_json, _whole_lines(self.folder / BEGUN))
+        return tuple(one.run for one in lines if (one.cell, one.repetition) == block.key)
+
+    def records(self, block: Block[Named]) -> Path:
+        """An emptied place for the daemon's records of a block that is measured now."""
+        folder = self.folder / "records" / block.cell.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob(f"{block.repetition}-*"):
+            old.unlink()
+        return folder
+
+    def _plain(self, wish: WishT) -> dict[str, object]:
+        plain: dict[str, object] = TypeAdapter(self.wishes).dump_python(wish, mode="json")
+        return plain
+
+    def _refusal(self, status: ExitStatus, what: str) -> Refusal:
+        return Refusal(status, f"{self.experiment}: {what}")
+
+
+def _whole_lines(file: Path) -> list[bytes]:
+    """Without what an interruption cut off."""
+    return [line for line in file.read_bytes().split(b"\n")[:-1] if line] if file.exists() else []
+
+
+def _append(file: Path, value: dict[str, object]) -> None:
+    """One more line, on the disk when this returns; what an interruption cut off before is gone."""
+    whole = file.read_bytes().rpartition(b"\n") if file.exists() else (b"", b"", b"")
+    with file.open("ab") as target:
+        target.truncate(len(whole[0]) + len(whole[1]))
+        target.write(json.dumps(value).encode() + b"\n")
+        target.flush()
+        os.fsync(target.fileno())

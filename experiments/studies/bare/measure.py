@@ -1,0 +1,235 @@
+"""Guests beside each other in groups of ours, and runs of an arm with them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.controller import Controller, Report, running
+from dasec.lab.kit.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s, thread_cpu_s
+from dasec.lab.kit.layout import CLIENT, MACHINE
+from dasec.lab.kit.process import ensure_alive, start, wait_until
+from dasec.lab.kit.results import RunResult, TenantResult
+from dasec.lab.kit.scenario import seed_of
+from dasec.lab.kit.tenant import DRAIN_S
+from dasec.lab.kit.tree import Tree
+from dasec.lab.load_tool import latencies
+from guests.bare import machine
+from guests.bare.client import Client
+from guests.bare.domain import PREFIX, domain
+from guests.libvirtd import Libvirtd
+
+from .load import ANSWERS, ORDERS, Answers, Orders
+from .wish import (
+    BACKGROUND_VCPU,
+    GUESTS,
+    HELPER_US,
+    OPTIONS,
+    RATE_PER_S,
+    SERIAL_US,
+    VCPUS,
+    QuickWish,
+    groups,
+    guest_names,
+    told,
+)
+
+START_PATIENCE_S = 60.0
+"""For the daemon's first period: it took 6 s at a load of 30."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Guests that are up, in their groups."""
+
+    tree: Tree
+    directory: Path
+    accelerator: machine.Accelerator
+    guests: tuple[machine.Bare, ...]
+    inside: tuple[str, ...] = ()
+    """What a command begins with that shall see the guests' libvirtd."""
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """QEMU's processes."""
+        return tuple(one.pid for one in self.guests)
+
+
+@contextlib.contextmanager
+def staged(
+    tree: Tree, directory: Path, accelerator: machine.Accelerator, *, libvirt: bool
+) -> Iterator[Stage]:
+    """All guests, up and known to their networks."""
+    tree.make(groups())
+    with ExitStack() as stack:
+        if libvirt:
+            daemon = stack.enter_context(_libvirtd(directory))
+            guests = _domains(stack, daemon, accelerator)
+            inside = tuple(map(str, daemon.inside()))
+        else:
+            guests = [
+                stack.enter_context(machine.running(accelerator, VCPUS, OPTIONS)) for _ in range(GUESTS)
+            ]
+            for one in guests:
+                tree.place_process(one.pid, MACHINE)
+            inside = ()
+        for one in guests:
+            with closing(Client(one.address)) as client:
+                client.statistics(0)  # from now on QEMU's network knows where the guest is
+        yield Stage(tree, directory, accelerator, tuple(guests), inside)
+
+
+@contextlib.contextmanager
+def _libvirtd(directory: Path) -> Iterator[Libvirtd]:
+    daemon = Libvirtd(directory / "libvirtd.log")
+    try:
+        yield daemon
+    finally:
+        daemon.destroy()
+        daemon.close()
+
+
+def _domains(stack: ExitStack, daemon: Libvirtd, accelerator: machine.Accelerator) -> list[machine.Bare]:
+    import libvirt
+
+    connection = stack.enter_context(closing(libvirt.open(daemon.uri)))
+    return [
+        stack.enter_context(domain(daemon, connection, accelerator, name, VCPUS, OPTIONS))
+        for name in guest_names()
+    ]
+
+
+@contextlib.contextmanager
+def controlled(stage: Stage, arm: str, record: Path | None = None) -> Iterator[Controller | None]:
+    """The daemon, once it has decided something, for the arms that have one."""
+    if arm in (NONE, CONTROL):
+        yield None
+        return
+    settings = told(arm, stage.accelerator, f"{PREFIX}*" if stage.inside else stage.pids)
+    with running(stage.tree, stage.directory, arm, settings, record, stage.inside) as controller:
+
+        def decided() -> bool:
+            controller.ensure_alive()
+            return controller.report().decided.get("periods", 0) > 0
+
+        wait_until(decided, f"dasec run, {arm}", START_PATIENCE_S)
+        yield controller
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """CPU counters at one instant."""
+
+    at_ns: int
+    ticks: CpuTicks
+    guests_s: tuple[float, ...]
+    background_s: tuple[float, ...]
+    client_s: float
+    daemon_s: float
+
+
+def measure(stage: Stage, wish: QuickWish, arm: str, repetition: int) -> RunResult:
+    """One run. Raises Refusal if the daemon or the client ended early."""
+    with controlled(stage, arm) as controller, _client(stage, wish, repetition) as client:
+        time.sleep(wish.warmup_s)
+        begin = _mark(stage, client.pid, controller)
+        time.sleep(wish.seconds)
+        end = _mark(stage, client.pid, controller)
+        report = controller.report() if controller else Report()
+        answers = client.answers()
+    seconds = (end.at_ns - begin.at_ns) / 1e9
+    machine_use = CpuUse.between(begin.ticks, end.ticks)
+    tenants = tuple(_tenant(number, answers[number], begin, end) for number in range(GUESTS))
+    client_s, daemon_s = end.client_s - begin.client_s, end.daemon_s - begin.daemon_s
+    ours = sum(one.cores for one in tenants) + (client_s + daemon_s) / seconds
+    return RunResult(
+        arm=arm,
+        repetition=repetition,
+        tenants=tenants,
+        client_cpu_s=client_s,
+        daemon_cpu_s=daemon_s,
+        busy=machine_use.busy,
+        other_cores=machine_use.other_cores(len(os.sched_getaffinity(0)), ours),
+        steal=machine_use.stolen,
+        seconds=seconds,
+        decided=report.decided,
+        troubles=report.troubles,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The client's process."""
+
+    pid: int
+    answers: Callable[[], list[Answers]]
+
+
+@contextlib.contextmanager
+def _client(stage: Stage, wish: QuickWish, repetition: int) -> Iterator[_Running]:
+    orders = Orders(
+        ports=tuple(one.address[1] for one in stage.guests),
+        seeds=tuple(seed_of(wish.seed, repetition, index) for index in range(GUESTS)),
+        rate_per_s=RATE_PER_S,
+        serial_us=SERIAL_US,
+        helper_us=HELPER_US,
+        warmup_s=wish.warmup_s,
+        seconds=wish.seconds,
+    )
+    out, log = stage.directory / "answers.json", stage.directory / "client.log"
+    told = ORDERS.dump_json(orders).decode()
+    command = [sys.executable, "-m", "experiments.studies.bare.load", told, str(out)]
+    process = start(stage.tree, CLIENT, command, log)
+
+    def answers() -> list[Answers]:
+        process.wait(wish.warmup_s + wish.seconds + DRAIN_S + START_PATIENCE_S)
+        ensure_alive(process, "client", log, end_ns=0)
+        return ANSWERS.validate_json(out.read_bytes())
+
+    try:
+        yield _Running(process.pid, answers)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def drive(stage: Stage, wish: QuickWish) -> list[Answers]:
+    """The load without anything measured around it."""
+    with _client(stage, wish, repetition=0) as client:
+        return client.answers()
+
+
+def _mark(stage: Stage, client: int, controller: Controller | None) -> _Mark:
+    threads = [(one.pid, one.vcpu_threads()[BACKGROUND_VCPU]) for one in stage.guests]
+    return _Mark(
+        time.monotonic_ns(),
+        cpu_ticks(),
+        tuple(cpu_time_s([pid]) for pid in stage.pids),
+        tuple(thread_cpu_s(pid, tid) for pid, tid in threads),
+        cpu_time_s([client]),
+        cpu_time_s([controller.process.pid]) if controller else 0.0,
+    )
+
+
+def _tenant(number: int, answers: Answers, begin: _Mark, end: _Mark) -> TenantResult:
+    seconds = (end.at_ns - begin.at_ns) / 1e9
+    background_s = end.background_s[number] - begin.background_s[number]
+    found = latencies(answers.latencies_ns)
+    return TenantResult(
+        name=guest_names()[number],
+        latencies=found,
+        throughput_per_s=(found.count - answers.unfinished) / seconds,
+        unfinished=answers.unfinished,
+        errors=0,
+        late_sends=answers.late_sends,
+        cores=(end.guests_s[number] - begin.guests_s[number]) / seconds,
+        background_cpu_s=background_s,
+        background_cores=background_s / seconds,
+    )

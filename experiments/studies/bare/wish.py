@@ -1,0 +1,90 @@
+"""What is asked: guests, their load, arms. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dasec.lab.kit.arms import CONTROL, NONE, schedule, settings_of
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.layout import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
+
+from ...plan.oracle import ORACLE, oracle_settings
+
+GUESTS, VCPUS = 3, 4
+CRITICAL = "critical"
+ARMS = (NONE, CONTROL, CRITICAL, ORACLE)
+
+BACKGROUND_VCPU = 3
+OPTIONS = f"helpers={VCPUS - 2} background={1 << BACKGROUND_VCPU}"
+"""vCPU 0 has the network, vCPUs 1 and 2 help, vCPU 3 computes all the time and nobody waits for it."""
+
+EMULATOR = "qemu-system-x86"
+"""QEMU's main thread, as the kernel cuts its name: each packet goes through it."""
+
+SERIAL_US, HELPER_US, RATE_PER_S = 100, 200, 200.0
+"""Three guests want 0.3 of a core for this, and more for the wake-ups, beside their background."""
+
+OWN_GROUPS = "[host]\nown_cgroups = true\n"
+"""QEMU started by hand leaves all its threads in one group; a vCPU has a weight only in its own."""
+
+STARTING_S = 2.0
+"""Of a run with the daemon, about; a run without has less."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuickWish:
+    """What a quick experiment was asked to do."""
+
+    repetitions: int
+    seconds: float
+    warmup_s: float
+    seed: int
+
+    @property
+    def orders(self) -> tuple[tuple[str, ...], ...]:
+        """The arms of each repetition, in their order."""
+        return schedule(ARMS, self.repetitions, self.seed)
+
+    @property
+    def run_s(self) -> float:
+        """A run takes about so long."""
+        return self.warmup_s + self.seconds + STARTING_S
+
+
+def groups() -> tuple[Group, ...]:
+    """All guests in one group: their vCPUs compete one by one, also with other guests'."""
+    weight = NEUTRAL * GUESTS * VCPUS
+    return (Group(TOP, weight=weight), Group(MACHINE), Group(CLIENT, weight=LARGEST), Group(DAEMON))
+
+
+def guest_names() -> tuple[str, ...]:
+    """As in the daemon's configuration and in results."""
+    return tuple(f"bare-{number}" for number in range(1, GUESTS + 1))
+
+
+def told(arm: str, accelerator: str, guests: Sequence[int] | str) -> str:
+    """The daemon's configuration under an arm that has one; guests are processes, or the names of domains."""
+    if arm == ORACLE:
+        vcpus = [f"CPU {vcpu}/{accelerator.upper()}" for vcpu in range(VCPUS) if vcpu != BACKGROUND_VCPU]
+        settings = oracle_settings([EMULATOR, *vcpus])
+    else:
+        settings = settings_of(arm).partition("\n[guard]")[0]
+    if isinstance(guests, str):
+        return configuration(arm, [], settings) + f'\n[[workload]]\nname = "vms"\nlibvirt = "{guests}"\n'
+    managed = [
+        Managed(name, NEUTRAL * VCPUS, (pid,)) for name, pid in zip(guest_names(), guests, strict=True)
+    ]
+    return configuration(arm, managed, settings + OWN_GROUPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where it was measured."""
+
+    name: str
+
+    @classmethod
+    def of(cls, accelerator: str, *, libvirt: bool) -> Situation:
+        """What runs the vCPUs, and who started the guests."""
+        return cls(f"{GUESTS} {'domains' if libvirt else 'guests'}, {accelerator}")

@@ -1,0 +1,47 @@
+"""The tables and the picture of the kept runs.
+
+    python -m experiments.studies.caps
+
+The runs themselves: python -m experiments.studies.testbed run (README.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ...results.kept_cells import Kept
+
+KEPT = Kept(
+    Path(__file__).resolve().parent / "results",
+    base="no-limit",
+    base_name="no limit",
+    arms={
+        "none": "limit",
+        "none-again": "limit again",
+        "critical": "limit, `critical`",
+        "critical+caps": "limit, `critical` with caps",
+    },
+    ours="critical+caps",
+    plain="none",
+)
+
+EACH = replace(
+    KEPT,
+    results=KEPT.results / "each",
+    arms={**KEPT.arms, "critical+caps": "limit, `critical` with loans"},
+)
+"""The same arms where each vCPU has a quota of its own."""
+
+
+@click.command()
+def command() -> None:
+    """Print the tables of the kept runs, and draw the picture of the first."""
+    click.echo("\n".join((*KEPT.table(), "", *EACH.table())))
+    KEPT.draw(KEPT.results / "p99.png")
+
+
+if __name__ == "__main__":
+    command()

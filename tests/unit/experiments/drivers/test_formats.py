@@ -1,0 +1,165 @@
+"""What programs print, as they print it, and what they print when something is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.drivers import hackbench, schbench, stressng, sysbench
+
+# sysbench 1.0.20: cpu --threads=1 --report-checkpoints=1 --time=2
+SYSBENCH = """\
+Threads started!
+
+[ 1s ] Checkpoint report:
+CPU speed:
+    events per second:  2455.52
+
+General statistics:
+    total time:                          1.0002s
+    total number of events:              2460
+
+Latency (ms):
+         min:                                    0.39
+         avg:                                    0.41
+         max:                                    3.99
+         95th percentile:                        0.44
+         sum:                                 1000.40
+
+CPU speed:
+    events per second:  2428.47
+
+General statistics:
+    total time:                          2.0002s
+    total number of events:              2428
+
+Latency (ms):
+         min:                                    0.39
+         avg:                                    0.42
+         max:                                    3.66
+         95th percentile:                        0.45
+         sum:                                  997.75
+"""
+
+# stress-ng 0.15.06: --cpu 1 --yaml
+STRESS_NG = """\
+metrics:
+    - stressor: cpu
+      bogo-ops: 787
+      bogo-ops-per-second-usr-sys-time: 1572.104043
+      bogo-ops-per-second-real-time: 391.129984
+      wall-clock-time: 2.012119
+      user-time: 0.493348
+      system-time: 0.007255
+      cpu-usage-per-instance: 24.879396
+"""
+
+# schbench 1.0: two reports, of which the second covers the first
+SCHBENCH = """\
+Wakeup Latencies percentiles (usec) runtime 10 (s) (602 total samples)
+          50.0th: 68         (177 samples)
+          90.0th: 1570       (236 samples)
+        * 99.0th: 74880      (54 samples)
+          99.9th: 375296     (6 samples)
+          min=1, max=375290
+Request Latencies percentiles (usec) runtime 10 (s) (596 total samples)
+          50.0th: 83072      (179 samples)
+        * 99.0th: 366080     (54 samples)
+          min=16122, max=415677
+RPS percentiles (requests) runtime 10 (s) (11 total samples)
+          20.0th: 57         (5 samples)
+        * 50.0th: 58         (1 samples)
+          min=55, max=61
+current rps: 55.93
+Wakeup Latencies percentiles (usec) runtime 20 (s) (1209 total samples)
+          50.0th: 69         (354 samples)
+        * 99.0th: 85376      (108 samples)
+          99.9th: 262656     (11 samples)
+          min=1, max=375290
+Request Latencies percentiles (usec) runtime 20 (s) (1202 total samples)
+          50.0th: 81792      (360 samples)
+        * 99.0th: 360960     (107 samples)
+          min=16122, max=415677
+average rps: 60.10
+"""
+
+HACKBENCH = """\
+at 100.00
+Running in threaded mode with 1 groups using 4 file descriptors each (== 4 tasks)
+Each sender will pass 1000 messages of 100 bytes
+Time: 1.000
+at 101.00
+Running in threaded mode with 1 groups using 4 file descriptors each (== 4 tasks)
+Each sender will pass 1000 messages of 100 bytes
+Time: 2.000
+at 103.00
+Running in threaded mode with 1 groups using 4 file descriptors each (== 4 tasks)
+"""
+
+
+def test_sysbench_counts_from_its_checkpoint_on() -> None:
+    outcome = sysbench.parse(SYSBENCH)
+    assert outcome.work == 2428
+    assert outcome.seconds == pytest.approx(1.0)
+    assert outcome.figures == {"event_mean_ms": 0.42, "event_p95_ms": 0.45, "event_max_ms": 3.66}
+
+
+def test_sysbench_without_warm_up_counts_all() -> None:
+    outcome = sysbench.parse(SYSBENCH.split("CPU speed:", 2)[2])
+    assert (outcome.work, outcome.seconds) == (2428, 2.0002)
+
+
+def test_stress_ng_counts_all_its_time_and_says_so() -> None:
+    outcome = stressng.parse(STRESS_NG)
+    assert (outcome.work, outcome.seconds) == (787, 2.012119)
+    assert outcome.figures["cpu_s"] == pytest.approx(0.500603)
+    assert outcome.notes == (stressng.NOTE,)
+
+
+def test_the_last_report_of_schbench_counts() -> None:
+    outcome = schbench.parse(SCHBENCH)
+    assert outcome.work == pytest.approx(60.10 * 20)
+    assert outcome.seconds == 20
+    assert outcome.figures == {
+        "wakeup_p50_us": 69,
+        "wakeup_p99_us": 85376,
+        "wakeup_p999_us": 262656,
+        "request_p50_us": 81792,
+        "request_p99_us": 360960,
+    }
+
+
+@pytest.mark.parametrize(
+    ("warmup_s", "work", "seconds"), [(0.0, 8000, 3.0), (0.5, 6000, 2.5), (1.0, 4000, 2.0), (2.0, 2000, 1.0)]
+)
+def test_the_part_of_a_hackbench_run_behind_the_warm_up_counts(
+    warmup_s: float, work: float, seconds: float
+) -> None:
+    outcome = hackbench.parse(HACKBENCH, warmup_s, messages=4000)
+    assert outcome.work == pytest.approx(work)
+    assert outcome.seconds == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "FATAL: Invalid value for the 'time' option: '1.5'", "General statistics:\n total time: soon\n"],
+)
+def test_what_sysbench_does_not_print_is_an_error_of_one_line(text: str) -> None:
+    with pytest.raises(ValueError, match="printed no line like") as caught:
+        sysbench.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_stress_ng_without_metrics_is_an_error() -> None:
+    with pytest.raises(ValueError, match="bogo-ops"):
+        stressng.parse("system-info:\n    cpus: 2\n...\n")
+
+
+def test_an_old_schbench_is_named() -> None:
+    with pytest.raises(ValueError, match=r"before version 1\.0"):
+        schbench.parse("Latency percentiles (usec)\n\t50.0th: 45\n\t*99.0th: 117\n")
+
+
+@pytest.mark.parametrize(("text", "warmup_s"), [("at 1.00\nRunning\n", 0.0), (HACKBENCH, 3.0)])
+def test_too_long_a_hackbench_run_is_named(text: str, warmup_s: float) -> None:
+    with pytest.raises(ValueError, match="ask for fewer loops"):
+        hackbench.parse(text, warmup_s, 4000)
