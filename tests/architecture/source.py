@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "daemon"
@@ -26,9 +27,10 @@ def parse(text: str, path: str) -> Source:
     return Source(path, module, ast.parse(text, path), len(text.splitlines()))
 
 
-def all_sources() -> list[Source]:
+@cache
+def all_sources() -> tuple[Source, ...]:
     files = sorted(PACKAGE.rglob("*.py"))
-    return [parse(path.read_text(encoding="utf-8"), str(path.relative_to(PACKAGE))) for path in files]
+    return tuple(parse(path.read_text(encoding="utf-8"), str(path.relative_to(PACKAGE))) for path in files)
 
 
 def imports(source: Source) -> Iterator[tuple[int, str]]:
