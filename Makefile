@@ -20,7 +20,7 @@ dev: ## Python environment in .venv, package installed editable with all tools
 
 test: ## all tests without guests; as root also those that touch this kernel (TEST_ARGS="-k period")
 	@tools/setup
-	tools/run-tests cheap host -- $(TEST_ARGS)
+	tools/run-tests cheap host alone -- $(TEST_ARGS)
 
 test-guests: ## tests with QEMU guests, libvirtd, kernels and images that we build (TEST_ARGS="-k testbed")
 	@tools/setup

@@ -3,7 +3,7 @@
 A test that cannot run here is skipped with the reason, so that anybody can run the suite.
 Under DASEC_CI=1 nothing is missing by intention: there the same test fails with the reason.
 
-The suite has three parts: tools/run-tests runs some of them, each in a pytest of its own (`--part`).
+The suite has four parts: tools/run-tests runs some of them, each in a pytest of its own (`--part`).
 The guests compute for minutes, each on one core: tests/ahead.py begins them at once, and the tests are run in
 four stages, so that the next core is not idle meanwhile and those that time something have the machine alone.
 """
@@ -54,9 +54,11 @@ class Part(StrEnum):
     """Which pytest of a whole run a test belongs to. Each test has one."""
 
     CHEAP = "cheap"
-    """Shares nothing with others and judges no time: several at once (pytest-xdist)."""
+    """Shares nothing with others and judges no time: several at once (pytest-xdist), beside `host`."""
     HOST = "host"
-    """One at a time, without QEMU."""
+    """One at a time, without QEMU; holds on a machine that is busy with the cheap ones."""
+    ALONE = "alone"
+    """Times something, without QEMU: when nothing else runs."""
     GUESTS = "guests"
     """Starts QEMU, or needs a kernel or an image that we build."""
 
@@ -65,7 +67,7 @@ def part(item: pytest.Item) -> Part:
     """By its markers."""
     if item.get_closest_marker("vm") or item.get_closest_marker("libvirtd"):
         return Part.GUESTS
-    return Part.CHEAP if stage(item) is Stage.CHEAP else Part.HOST
+    return {Stage.CHEAP: Part.CHEAP, Stage.HOST: Part.HOST}.get(stage(item), Part.ALONE)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -27,6 +27,7 @@ CONFIG = """
 period_ms = 80
 [host]
 own_cgroups = true
+weights = "on"
 [bandwidth]
 caps = true
 [guard]

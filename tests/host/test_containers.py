@@ -155,6 +155,7 @@ period_ms = 20
 enabled = false
 [host]
 own_cgroups = true
+weights = "on"
 [[workload]]
 name = "tests"
 container = "docker:dasec-test-*"

@@ -16,7 +16,9 @@ __all__ = ["busy"]
 
 pytestmark = pytest.mark.host
 
-SETTINGS = 'period_ms = 20\npolicy = "dasec"\n[host]\nown_cgroups = true\n[guard]\nenabled = {}\n'
+SETTINGS = (
+    'period_ms = 20\npolicy = "dasec"\n[host]\nown_cgroups = true\nweights = "on"\n[guard]\nenabled = {}\n'
+)
 TRIED_FOR_SURE = "60"
 
 

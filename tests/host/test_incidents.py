@@ -23,7 +23,9 @@ from .running import Running, burner
 pytestmark = pytest.mark.host
 
 # The guard would take the policy off and put it on again.
-PAPER = 'policy = "dasec"\nperiod_ms = 20\n[guard]\nenabled = false\n[host]\nown_cgroups = true\n'
+PAPER = (
+    'policy = "dasec"\nperiod_ms = 20\n[guard]\nenabled = false\n[host]\nown_cgroups = true\nweights = "on"\n'
+)
 CROWD = 4096
 
 
@@ -88,7 +90,7 @@ def test_a_group_that_is_removed_is_one_line_and_is_managed_again_when_it_is_bac
     web = group.directory / "web"
     web.mkdir()
     # Changes weights in any case: a group for each thread, also on a kernel that starves groups.
-    shuffles = PAPER.replace('"dasec"', '"shuffle"') + 'weights = "on"\n'
+    shuffles = PAPER.replace('"dasec"', '"shuffle"')
     config = configuration(tmp_path, shuffles, f'cgroup = "{group.group}/web"')
     with Running(tmp_path, config, str(SHUFFLE)) as daemon:
         for lives in (2, 3):

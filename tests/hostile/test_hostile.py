@@ -1,4 +1,4 @@
-"""A user who means harm, in a group of his own, beside an honest workload: half a minute of it.
+"""A user who means harm, in a group of his own, beside an honest workload: ten seconds of it.
 
 `make hostile` is the long form.
 """
@@ -13,7 +13,7 @@ from . import user, world
 
 pytestmark = pytest.mark.host
 
-SECONDS = 30.0
+SECONDS = 10.0
 
 
 def test_a_user_who_means_harm_harms_nobody_and_everything_is_put_back(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_no_name_ends_or_hides_or_keeps_anything(
 ) -> None:
     config, record = tmp_path / "names.toml", tmp_path / "record"
     config.write_text(
-        'policy = "shuffle"\n[host]\nown_cgroups = true\n'
+        'policy = "shuffle"\n[host]\nown_cgroups = true\nweights = "on"\n'
         f'[[workload]]\nname = "named"\ncgroup = "{named.group.group}"\n'
     )
 

@@ -1,8 +1,8 @@
 """An unprivileged user who means harm, within his limits. Run as a program by root, which it drops first.
 
 Arguments: seed, seconds, his group in the cpu hierarchy, his cpuset, a port with metrics. Several processes
-do whatever his rights allow; at the end, or when stdin ends, he says how often he did what, and waits to be
-killed.
+do whatever his rights allow; he says how often he did what for each line that he gets, and at the end or when
+stdin ends, and then waits to be killed.
 """
 
 from __future__ import annotations
@@ -279,7 +279,11 @@ def main() -> None:
                 traceback.print_exc()
             os._exit(1)
         pids.append(pid)
-    select.select([sys.stdin], [], [], seconds)
+    until_s = time.monotonic() + seconds
+    while (
+        select.select([sys.stdin], [], [], max(0.0, until_s - time.monotonic()))[0] and sys.stdin.readline()
+    ):
+        print(json.dumps(counts.total()), flush=True)
     print(json.dumps(counts.total()), flush=True)
     while True:
         time.sleep(60)

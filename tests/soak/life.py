@@ -26,6 +26,7 @@ policy = "{policy}"
 enabled = false
 [host]
 own_cgroups = true
+weights = "on"
 [record]
 max_mib = 1
 files = 2
