@@ -81,7 +81,7 @@ def test_the_daemon_never_calls_libvirt() -> None:
 @cache
 def sources() -> list[Source]:
     """Parsed once."""
-    return all_sources()
+    return list(all_sources())
 
 
 def _paths() -> list[str]:
