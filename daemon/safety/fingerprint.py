@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ..knobs.knob import NativeValue
 from ..linux import affinity, cgroupfs, dasecfile, procfs, schedattr
 from ..linux.errors import HierarchyMissing, ThreadGone
-from ..linux.knob import NativeValue
 from ..model import VcpuId
 
 

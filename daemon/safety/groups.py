@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from ..linux import cgroupfs, procfs
 from ..linux.errors import HierarchyMissing, ThreadGone
-from ..linux.knob import NativeKnob
 from ..model import VcpuId
+from .fate import Fate
 from .journal.codec import Bequest
 from .journal.ledger import is_directory_of
 from .kernel import Kernel
-from .knobs import Fate
 
 PROBE_GROUP = "dasec-probe-"
 """And the process that probes (hosts/probe.py). No journal knows of it: a probe must work without one."""
@@ -43,7 +42,7 @@ class Kinship:
     def __init__(self, pids: frozenset[int], bequests: Sequence[Bequest], kernel: Kernel) -> None:
         """`pids`: the processes of which we hold threads."""
         self._pids = pids
-        self._groups = [one for one in bequests if one.kind is NativeKnob.CGROUP]
+        self._groups = [one for one in bequests if one.kind.found_anywhere]
         self._kernel = kernel
 
     def born_in(self, path: str, member: VcpuId) -> bool:

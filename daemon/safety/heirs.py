@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..linux import knob, procfs
+from ..knobs import knob
+from ..knobs.knob import KnobRef, NativeKnob, NativeValue
+from ..linux import procfs
 from ..linux.errors import ThreadGone
-from ..linux.knob import KnobRef, NativeKnob, NativeValue
 from ..model import VcpuId
 from .journal.codec import Bequest
 from .journal.ledger import ANY_PROCESS, Ledger
@@ -23,7 +24,7 @@ class Heirs:
 
     def prior(self, ref: KnobRef, found: NativeValue) -> NativeValue | None:
         """The value that the newcomer would have without us, or None if `found` is its own."""
-        if ref.kind is NativeKnob.CGROUP:
+        if ref.kind.found_anywhere:
             inherited = self._ledger.bequest(ANY_PROCESS, ref.kind, found)
             return inherited.prior if inherited else None
         for pid in lineage(ref.vcpu.pid):
@@ -40,7 +41,7 @@ class Heirs:
         """A mask of ours of which the cpuset, or what is online, leaves just this."""
         for one in self._ledger.bequests_of(pid, ref.kind):
             try:
-                if knob.may_be_cut(one.value, found) and knob.in_force(ref, one.value) == found:
+                if ref.kind.may_read(one.value, found) and knob.in_force(ref, one.value) == found:
                     return one
             except (ThreadGone, OSError):
                 break

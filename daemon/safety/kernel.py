@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from ..linux import cgroupfs, knob, procfs
+from ..knobs import knob
+from ..knobs.groups import CGROUP
+from ..knobs.knob import KnobRef, NativeValue
+from ..linux import cgroupfs, procfs
 from ..linux.errors import ThreadGone
-from ..linux.knob import KnobRef, NativeKnob, NativeValue
 from ..model import VcpuId
 from .heirs import lineage, parent
 
@@ -89,10 +91,7 @@ class LinuxKernel:
 
     def read(self, ref: KnobRef) -> NativeValue:
         """See Kernel."""
-        value = knob.read(ref)
-        if ref.kind is NativeKnob.CGROUP and procfs.read_stat(*ref.vcpu[:2]).has_ended:
-            raise ThreadGone(f"thread {ref.vcpu.tid} ended")
-        return value
+        return knob.read(ref)
 
     def write(self, ref: KnobRef, value: NativeValue) -> None:
         """See Kernel."""
@@ -107,12 +106,8 @@ class LinuxKernel:
         knob.write_known(ref, value)
 
     def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:
-        """See Kernel. Of a thread that has ended the cpuset reads as the top one on v1: its mask is what it
-        is. It must not count as gone: that it is there proves whose number its process has (newcomers.py)."""
-        in_force = knob.in_force(ref, value)
-        if ref.kind is NativeKnob.AFFINITY and procfs.read_stat(*ref.vcpu[:2]).has_ended:
-            return knob.read_known(ref)
-        return in_force
+        """See Kernel."""
+        return knob.in_force(ref, value)
 
     def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
         """See Kernel."""
@@ -162,7 +157,7 @@ class LinuxKernel:
     def move(self, member: VcpuId, directory: str) -> None:
         """See Kernel."""
         hierarchy = cgroupfs.find_hierarchy()
-        ref = KnobRef(member, NativeKnob.CGROUP, hierarchy.mount)
+        ref = KnobRef(member, CGROUP, hierarchy.mount)
         knob.write(ref, _group(hierarchy, directory))
 
     def related(self, member: VcpuId, pids: frozenset[int]) -> bool:

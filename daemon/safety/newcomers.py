@@ -9,16 +9,15 @@ any of them had ended (births.py) finds nobody, twice in succession.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
 
+from ..knobs.knob import KnobRef, NativeKnob, NativeValue
 from ..linux.errors import ThreadGone
-from ..linux.knob import KnobRef, NativeKnob, NativeValue
 from ..model import VcpuId
 from .births import Births
+from .fate import Fate, KnobFate, describe, is_in_force, judge
 from .journal.codec import Bequest
 from .journal.ledger import ANY_PROCESS, Outstanding
 from .kernel import Kernel
-from .knobs import Fate, KnobFate, describe, is_in_force, judge
 
 _CLEAN_SWEEPS = 2
 """One reads the tasks one after the other: somebody may have a child behind its back, and end before it."""
@@ -86,14 +85,14 @@ def _unproven(one: KnobFate) -> KnobFate:
 def _by_process(bequests: Sequence[Bequest]) -> _Wanted:
     """By process and kind."""
 
-    def key(one: Bequest) -> tuple[int, NativeKnob]:
-        return one.pid, one.kind
-
-    return {both: tuple(same) for both, same in groupby(sorted(bequests, key=key), key)}
+    wanted: dict[tuple[int, NativeKnob], list[Bequest]] = {}
+    for one in bequests:
+        wanted.setdefault((one.pid, one.kind), []).append(one)
+    return wanted
 
 
 def _heirs(seen: Collection[KnobRef], wanted: _Wanted, kernel: Kernel) -> Iterator[_Heir]:
-    kinds = sorted({kind for _, kind in wanted})
+    kinds = sorted({kind for _, kind in wanted}, key=str)
     family = tuple(kernel.family(frozenset(pid for pid, _ in wanted)))
     mains = {vcpu.pid: vcpu for vcpu, line in family if vcpu.tid == vcpu.pid == line[0]}
     for vcpu, line in family:

@@ -1,9 +1,8 @@
 """Compare and put back: the prior value returns where the kernel still holds one of ours.
 
-Whatever somebody else has written since is left alone. Slices and masks go first, they
-are per thread; then weights; then threads return to their groups; then groups of ours are
-removed; last, v2 controllers that only those groups needed are handed back. Doing all of
-it twice changes nothing the second time.
+Whatever somebody else has written since is left alone. The order of kinds is that of their
+table (knobs/table.py); groups of ours are removed when the threads in them have returned to
+their own. Doing all of it twice changes nothing the second time.
 """
 
 from __future__ import annotations
@@ -14,31 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ..linux.knob import KnobRef, NativeKnob
+from ..knobs import table
+from ..knobs.knob import KnobRef
 from ..model import Restored
+from .fate import OPEN, Fate, KnobFate, judge
 from .groups import GroupVerdict, Kinship, remove_groups, sweep_probes
 from .journal.codec import Bequest
 from .journal.directory import JournalBusy, Notice
 from .journal.journal import DIRECTORY, Journal, peek
 from .journal.ledger import Outstanding
 from .kernel import Kernel, LinuxKernel
-from .knobs import OPEN, Fate, KnobFate, judge
 from .newcomers import disinherit
 from .takeover import overtaken
-
-_THREADS_FIRST = (
-    NativeKnob.SLICE,
-    NativeKnob.GRANULARITY,
-    NativeKnob.EXT_LATENCY,
-    NativeKnob.AFFINITY,
-    NativeKnob.THREAD_WEIGHT,
-    NativeKnob.EXT_WEIGHT,
-    NativeKnob.WEIGHT_V1,
-    NativeKnob.WEIGHT_V2,
-    NativeKnob.QUOTA,
-    NativeKnob.CGROUP,
-)
-_AFTER_GROUPS = (NativeKnob.CONTROLLERS,)
 
 _LINUX = LinuxKernel()
 
@@ -84,11 +70,11 @@ def put_back_each(
 ) -> Verdicts:
     """The same, told one by one."""
     knobs = tuple(outstanding)
-    verdicts = [*overtaken(_judge_kinds(_THREADS_FIRST, knobs, kernel), knobs, kernel)]
+    verdicts = [*overtaken(_judge(knobs, kernel, after_groups=False), knobs, kernel)]
     verdicts = _disinherit(verdicts, bequests, kernel)
     pids = frozenset(one.ref.vcpu.pid for one in knobs)
     removed = remove_groups(tuple(groups), Kinship(pids, bequests, kernel), kernel)
-    verdicts += _judge_kinds(_AFTER_GROUPS, knobs, kernel)
+    verdicts += _judge(knobs, kernel, after_groups=True)
     return Verdicts(verdicts, removed)
 
 
@@ -140,7 +126,7 @@ def _disinherit(verdicts: list[KnobFate], bequests: Sequence[Bequest], kernel: K
         return [*verdicts, *(KnobFate(one.ref, Fate.FAILED, why) for one in verdicts[:1])]
 
 
-def _judge_kinds(
-    kinds: Sequence[NativeKnob], outstanding: tuple[Outstanding, ...], kernel: Kernel
-) -> list[KnobFate]:
+def _judge(outstanding: Sequence[Outstanding], kernel: Kernel, *, after_groups: bool) -> list[KnobFate]:
+    """Kind by kind, in the order of their table."""
+    kinds = [kind for kind in table.TABLE if kind.after_groups is after_groups]
     return [judge(one, kernel) for kind in kinds for one in outstanding if one.ref.kind is kind]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .fate import Fate, KnobFate, judge
 from .journal.ledger import Outstanding
 from .kernel import Kernel
-from .knobs import Fate, KnobFate, judge
 
 
 def overtaken(

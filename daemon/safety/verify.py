@@ -10,13 +10,12 @@ from pathlib import Path
 
 from ..linux import cgroupfs
 from ..linux.errors import HierarchyMissing, NotFair, ThreadGone
-from ..linux.knob import NativeKnob
+from .fate import Fate, as_before, describe, is_in_force, shown
 from .groups import abandoned_probes
 from .journal.directory import Directory, Notice
 from .journal.journal import DIRECTORY, peek
 from .journal.ledger import Ledger
 from .kernel import Kernel, LinuxKernel
-from .knobs import Fate, as_before, describe, is_in_force, shown
 
 Finding = Notice
 """What is not as it should be, where, and how to mend it."""
@@ -83,7 +82,7 @@ def _running(directory: Path) -> bool:
 def _waiting(ledger: Ledger, kernel: Kernel) -> Iterator[Finding]:
     """Slices that nobody can put back at present."""
     for one in ledger.outstanding():
-        if one.ref.kind is NativeKnob.SLICE:
+        if one.ref.kind.fair_only:
             try:
                 kernel.read(one.ref)
             except NotFair:

@@ -11,9 +11,9 @@ from .source import PACKAGE, Source, all_sources, imports
 
 FLOORS = (
     {"errors", "settings", "parts", "flow", "model"},
-    {"roster", "period", "gap", "budget", "linux"},
-    {"entitlement", "policy", "log", "bpf"},
-    {"tsa", "reservations", "safety", "bandwidth"},
+    {"roster", "period", "gap", "budget", "linux", "bandwidth"},
+    {"entitlement", "policy", "log", "bpf", "knobs"},
+    {"tsa", "reservations", "safety"},
     {"rla", "rcr", "critical", "guard", "placement", "plan", "hosts"},
     {"rivals", "paper"},
     {"policies"},

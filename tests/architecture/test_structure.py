@@ -38,10 +38,10 @@ HEAVY = {
     *("http", "numpy", "pydantic", "pydantic_core", "rich", "scipy"),
 }
 KEEPER_NEEDS = {
-    *("dasec.safety", "dasec.linux", "dasec.model"),
-    *("dasec.hosts", "dasec.hosts.host"),
+    *("dasec.safety", "dasec.linux", "dasec.knobs", "dasec.model"),
+    *("dasec.bandwidth", "dasec.bandwidth.rates"),
 }
-KEEPER_PACKAGES = ("dasec.safety.", "dasec.linux.")
+KEEPER_PACKAGES = ("dasec.safety.", "dasec.linux.", "dasec.knobs.")
 
 
 def loaded_by(module: str) -> set[str]:

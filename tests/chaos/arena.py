@@ -12,9 +12,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from dasec.linux import cgroupfs, knob, procfs, schedattr
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
+from dasec.knobs.weights import WEIGHT_V1
+from dasec.linux import cgroupfs, procfs, schedattr
 from dasec.linux.errors import ThreadGone
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint, fingerprint
 from dasec.safety.heirs import parent
@@ -88,10 +92,10 @@ class Arena:
             who = VcpuId(process.pid, tid, procfs.read_stat(process.pid, tid).start_ticks)
             if solo:
                 path = self.hierarchy.weight_file(self.solo)
-                return self._meddle(KnobRef(who, NativeKnob.WEIGHT_V1, path), FOREIGN_WEIGHT)
+                return self._meddle(KnobRef(who, WEIGHT_V1, path), FOREIGN_WEIGHT)
             if not masks or chance.random() < 0.5:
-                return self._meddle(KnobRef(who, NativeKnob.SLICE), FOREIGN_SLICE_NS)
-            return self._meddle(KnobRef(who, NativeKnob.AFFINITY), FOREIGN_MASK)
+                return self._meddle(KnobRef(who, SLICE), FOREIGN_SLICE_NS)
+            return self._meddle(KnobRef(who, AFFINITY), FOREIGN_MASK)
         except ThreadGone:
             return None
 
@@ -109,9 +113,9 @@ class Arena:
     def stop_meddling(self) -> None:
         """The third party takes back what it did."""
         own: dict[NativeKnob, NativeValue] = {
-            NativeKnob.SLICE: 0,
-            NativeKnob.AFFINITY: self.mask,
-            NativeKnob.WEIGHT_V1: 1024,
+            SLICE: 0,
+            AFFINITY: self.mask,
+            WEIGHT_V1: 1024,
         }
         for ref in (*self.foreign, *self.overwritten):
             try:
@@ -162,10 +166,10 @@ class Arena:
             if home is None:
                 continue
             must: dict[str, tuple[NativeValue, ...]] = {
-                "slice_ns": self._may_be(KnobRef(vcpu, NativeKnob.SLICE), self.slice_ns),
+                "slice_ns": self._may_be(KnobRef(vcpu, SLICE), self.slice_ns),
                 "nice": (self.nice,),
                 "policy": (0,),
-                "affinity": self._may_be(KnobRef(vcpu, NativeKnob.AFFINITY), self.mask),
+                "affinity": self._may_be(KnobRef(vcpu, AFFINITY), self.mask),
                 "cgroup": (home,),
             }
             for what, values in must.items():

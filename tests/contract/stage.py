@@ -16,10 +16,15 @@ from dasec.hosts.mainline import Mainline
 from dasec.hosts.open import probe
 from dasec.hosts.patched import PatchedCfs
 from dasec.hosts.sched_ext import SchedExt
-from dasec.hosts.threads import units
 from dasec.hosts.threads.host import ThreadsHost
-from dasec.linux import affinity, cgroupfs, dasecfile, knob, procfs, schedattr
-from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef, NativeKnob
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
+from dasec.knobs.slices import SLICE
+from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
+from dasec.knobs.words import EXT_LATENCY, EXT_WEIGHT
+from dasec.linux import affinity, cgroupfs, dasecfile, procfs, schedattr
 from dasec.model import Capabilities, Core, Knob, Knobs, KnobValue, VcpuId
 from dasec.roster import RosterEntry
 from dasec.safety.journal.journal import Journal
@@ -148,13 +153,13 @@ class MainlineStage:
 
     def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
         if isinstance(value, frozenset):
-            knob.write(KnobRef(vcpu, NativeKnob.AFFINITY), tuple(sorted(value)))
+            knob.write(KnobRef(vcpu, AFFINITY), tuple(sorted(value)))
         elif which is Knob.WEIGHT:
-            native = units.native(self._kind, value)
+            native = self._kind.native(value)
             assert isinstance(native, int)
             cgroupfs.write_weight(self._weight_file(vcpu), native)
         else:
-            knob.write(KnobRef(vcpu, NativeKnob.SLICE), value)
+            knob.write(KnobRef(vcpu, SLICE), value)
 
     def make_realtime(self, vcpu: VcpuId) -> None:
         os.sched_setscheduler(vcpu.tid, os.SCHED_FIFO, os.sched_param(1))
@@ -164,7 +169,7 @@ class MainlineStage:
         group = self.hierarchy.group_of(vcpu.pid, vcpu.tid)
         weight = 1024
         if group != "/":
-            seen = units.model(self._kind, cgroupfs.read_weight(self._weight_file(vcpu)))
+            seen = self._kind.model(cgroupfs.read_weight(self._weight_file(vcpu)))
             assert isinstance(seen, int)
             weight = seen
         return Knobs(weight, schedattr.get(vcpu.tid).slice_ns, mask)
@@ -188,7 +193,7 @@ class MainlineStage:
 
     @property
     def _kind(self) -> NativeKnob:
-        return NativeKnob.WEIGHT_V1 if self.hierarchy.version == 1 else NativeKnob.WEIGHT_V2
+        return WEIGHT_V1 if self.hierarchy.version == 1 else WEIGHT_V2
 
     def _weight_file(self, vcpu: VcpuId) -> str:
         return self.hierarchy.weight_file(self.hierarchy.group_of(vcpu.pid, vcpu.tid))
@@ -204,15 +209,14 @@ class PatchedStage(MainlineStage):
         if isinstance(value, frozenset):
             super().meddle(vcpu, which, value)
         else:
-            kind = NativeKnob.THREAD_WEIGHT if which is Knob.WEIGHT else NativeKnob.GRANULARITY
+            kind = THREAD_WEIGHT if which is Knob.WEIGHT else GRANULARITY
             knob.write(KnobRef(vcpu, kind), value)
 
     def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
         """0 stands for a knob that nobody has set."""
         mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
         weight, granularity = (
-            _or_zero(knob.read(KnobRef(vcpu, kind)))
-            for kind in (NativeKnob.THREAD_WEIGHT, NativeKnob.GRANULARITY)
+            _or_zero(knob.read(KnobRef(vcpu, kind))) for kind in (THREAD_WEIGHT, GRANULARITY)
         )
         return Knobs(weight, granularity, mask)
 
@@ -227,16 +231,13 @@ class ExtStage(MainlineStage):
         if isinstance(value, frozenset):
             super().meddle(vcpu, which, value)
         else:
-            kind = NativeKnob.EXT_WEIGHT if which is Knob.WEIGHT else NativeKnob.EXT_LATENCY
+            kind = EXT_WEIGHT if which is Knob.WEIGHT else EXT_LATENCY
             knob.write(KnobRef(vcpu, kind), value)
 
     def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
         """0 stands for a knob that nobody has set."""
         mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
-        weight, latency = (
-            _or_zero(knob.read(KnobRef(vcpu, kind)))
-            for kind in (NativeKnob.EXT_WEIGHT, NativeKnob.EXT_LATENCY)
-        )
+        weight, latency = (_or_zero(knob.read(KnobRef(vcpu, kind))) for kind in (EXT_WEIGHT, EXT_LATENCY))
         return Knobs(weight, latency, mask)
 
 

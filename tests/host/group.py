@@ -6,9 +6,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from dasec.hosts.threads import units
+from dasec.knobs.knob import NativeKnob
+from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
 from dasec.linux import cgroupfs
-from dasec.linux.knob import NativeKnob
 from guests.waiting import wait_for
 
 HEAVIEST = 262_144
@@ -38,11 +38,11 @@ class TestGroup:
 
     def weight(self, below: str) -> int:
         """The weight of a group below, in the model's unit."""
-        return int(units.model(self._kind, cgroupfs.read_weight(self._weight_file(below))))  # type: ignore[arg-type]
+        return int(self._kind.model(cgroupfs.read_weight(self._weight_file(below))))  # type: ignore[arg-type]
 
     def set_weight(self, below: str, weight: int) -> None:
         """Somebody else weighs a group below."""
-        cgroupfs.write_weight(self._weight_file(below), int(units.native(self._kind, weight)))  # type: ignore[arg-type]
+        cgroupfs.write_weight(self._weight_file(below), int(self._kind.native(weight)))  # type: ignore[arg-type]
 
     def limit_to_half_a_core(self, below: str) -> None:
         """A quota."""
@@ -72,7 +72,7 @@ class TestGroup:
 
     @property
     def _kind(self) -> NativeKnob:
-        return NativeKnob.WEIGHT_V2 if self._v2 else NativeKnob.WEIGHT_V1
+        return WEIGHT_V2 if self._v2 else WEIGHT_V1
 
     def _weight_file(self, below: str) -> str:
         return self.hierarchy.weight_file(f"{self.group}/{below}")

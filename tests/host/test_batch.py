@@ -12,7 +12,8 @@ import pytest
 from dasec.bpf.libbpf import BpfUnavailable
 from dasec.bpf.thread_counters import ThreadCounters
 from dasec.hosts.threads.looks import SLEEPERS_READ_BACK
-from dasec.linux.knob import KnobRef, NativeKnob, write
+from dasec.knobs.groups import CGROUP
+from dasec.knobs.knob import KnobRef, write
 from dasec.model import Change, Core, Knob
 from tests.conftest import refuse
 from tests.contract.stage import MainlineStage, roster
@@ -63,7 +64,7 @@ def test_a_move_out_of_our_group_is_seen_at_the_next_look_after_a_weight_write_t
         stage.host.apply([Change(vcpu, Knob.WEIGHT, 0, weight, "test") for vcpu in everybody])
     moved = everybody[:3]  # of whom one at most is looked at in turn
     for vcpu in moved:
-        write(KnobRef(vcpu, NativeKnob.CGROUP, stage.hierarchy.mount), "/")
+        write(KnobRef(vcpu, CGROUP, stage.hierarchy.mount), "/")
     knobs = stage.host.observe(roster(everybody)).knobs
     assert [knobs[vcpu].weight for vcpu in everybody] == [None, None, None, 1300, 1300]
 

@@ -11,8 +11,13 @@ import pytest
 from dasec.hosts.host import HostSettings
 from dasec.hosts.mainline import Mainline
 from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
+from dasec.knobs.groups import CGROUP
+from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
+from dasec.knobs.table import TABLE
+from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
 from dasec.linux import affinity, schedattr
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
 from dasec.model import THREAD_KNOBS, Change, Core, Knob, KnobValue, Outcome, VcpuId
 from dasec.safety.journal.journal import Journal
 from dasec.safety.kernel import LinuxKernel
@@ -125,7 +130,7 @@ def test_the_slice_of_a_real_time_thread_is_held_until_it_is_fair_again(either: 
     write(either.mainline, vcpu, Knob.RESCHEDULING_LATENCY, Knob.AFFINITY)
     turn(vcpu, os.SCHED_FIFO)
     look(either, vcpu)
-    assert (either.held_by_kernel(vcpu).affinity, still_held(either)) == (before.affinity, [NativeKnob.SLICE])
+    assert (either.held_by_kernel(vcpu).affinity, still_held(either)) == (before.affinity, [SLICE])
     (waiting,) = either.mainline.restore().waiting
     assert "held until it is fair again" in waiting
     turn(vcpu, os.SCHED_OTHER)
@@ -140,7 +145,7 @@ def test_a_real_time_thread_that_ends_is_held_no_longer(stage: MainlineStage) ->
     write(stage.mainline, vcpu, Knob.RESCHEDULING_LATENCY)
     turn(vcpu, os.SCHED_FIFO)
     look(stage, vcpu, 1)
-    assert still_held(stage) == [NativeKnob.SLICE]
+    assert still_held(stage) == [SLICE]
     stage.end(vcpu)
     look(stage, vcpu, 1)
     assert still_held(stage) == []
@@ -199,7 +204,7 @@ class Stubborn(LinuxKernel):
     """Takes nothing back as long as it does not want to."""
 
     def __init__(self) -> None:
-        self.refuses = frozenset(NativeKnob)
+        self.refuses = frozenset(TABLE)
 
     def write(self, ref: KnobRef, value: NativeValue) -> None:
         if ref.kind in self.refuses:
@@ -224,14 +229,14 @@ def test_what_cannot_be_put_back_is_tried_again_until_it_is(stage: MainlineStage
     for _ in range(RETRY_PERIODS):
         assert vcpu not in host.observe(entries).knobs
     # A group of ours is emptied and removed without the knob's help.
-    assert held - set(still_held(stage)) <= {NativeKnob.CGROUP, *WEIGHTS}
-    assert {NativeKnob.SLICE, NativeKnob.AFFINITY} <= set(still_held(stage))
+    assert held - set(still_held(stage)) <= {CGROUP, *WEIGHTS}
+    assert {SLICE, AFFINITY} <= set(still_held(stage))
     kernel.refuses = frozenset()
     host.observe(entries)
     assert (stage.held_by_kernel(vcpu), still_held(stage), stage.own_groups()) == (before, [], [])
 
 
-WEIGHTS = {NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2}
+WEIGHTS = {WEIGHT_V1, WEIGHT_V2}
 
 
 def test_threads_born_of_a_pinned_thread_may_go_where_it_might(either: MainlineStage) -> None:

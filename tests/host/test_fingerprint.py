@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux import cgroupfs, knob, procfs
-from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
+from dasec.linux import cgroupfs, procfs
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import differences, fingerprint
 
@@ -32,8 +35,8 @@ def of_threads(found: tuple[str, ...]) -> list[str]:
 
 def test_it_sees_slice_mask_and_nice_of_a_thread(patient: VcpuId) -> None:
     before = fingerprint([patient.pid])
-    knob.write(KnobRef(patient, NativeKnob.SLICE), 5_000_000)
-    knob.write(KnobRef(patient, NativeKnob.AFFINITY), (0,))
+    knob.write(KnobRef(patient, SLICE), 5_000_000)
+    knob.write(KnobRef(patient, AFFINITY), (0,))
     os.setpriority(os.PRIO_PROCESS, patient.tid, 15)
     found = of_threads(differences(before, fingerprint([patient.pid])))
     assert [line.split(": ")[1] for line in found] == ["slice_ns", "nice", "affinity"]

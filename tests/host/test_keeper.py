@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux import knob, procfs
-from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef
+from dasec.knobs.slices import SLICE
+from dasec.linux import procfs
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from dasec.safety.journal.journal import peek
@@ -30,8 +32,8 @@ import signal, sys, time
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
     signal.signal(number, signal.SIG_DFL)  # whoever runs the tests, nohup or a shell, may ignore them
 from pathlib import Path
-from dasec.linux import knob
-from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef, Write
 from dasec.model import VcpuId
 from dasec.safety.journal.journal import Journal
 from dasec.safety.keeper import Keeper
@@ -41,8 +43,8 @@ journal, _ = Journal.open(directory)
 keeper = Keeper.start(directory)
 who = VcpuId(pid, pid, start_ticks)
 writes = [
-    Write(KnobRef(who, NativeKnob.SLICE), 0, 7_000_000),
-    Write(KnobRef(who, NativeKnob.AFFINITY), knob.read(KnobRef(who, NativeKnob.AFFINITY)), (0,)),
+    Write(KnobRef(who, SLICE), 0, 7_000_000),
+    Write(KnobRef(who, AFFINITY), knob.read(KnobRef(who, AFFINITY)), (0,)),
 ]
 journal.begin(writes)
 for one in writes:
@@ -65,7 +67,7 @@ class Patient:
         self.id = VcpuId(pid, pid, procfs.read_stat(pid, pid).start_ticks)
 
     def slice_ns(self) -> knob.NativeValue:
-        return knob.read(KnobRef(self.id, NativeKnob.SLICE))
+        return knob.read(KnobRef(self.id, SLICE))
 
 
 class Daemon:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.hosts.threads import units
+from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
 from dasec.linux import cgroupfs
-from dasec.linux.knob import NativeKnob
 from dasec.model import Change, Knob, Outcome, Snapshot
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
 from tests.contract.stage import MainlineStage
@@ -34,8 +33,8 @@ def workloads(scope: Scope, tmp_path: Path) -> LibvirtWorkloads:
 
 def weigh(scope: Scope, group: str, weight: int) -> None:
     """In the model's unit."""
-    kind = NativeKnob.WEIGHT_V1 if scope.hierarchy.version == 1 else NativeKnob.WEIGHT_V2
-    native = units.native(kind, weight)
+    kind = WEIGHT_V1 if scope.hierarchy.version == 1 else WEIGHT_V2
+    native = kind.native(weight)
     assert isinstance(native, int)
     cgroupfs.write_weight(scope.hierarchy.weight_file(group), native)
 

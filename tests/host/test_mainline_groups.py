@@ -292,7 +292,7 @@ def test_the_real_journal_is_empty_after_a_restore(stage: MainlineStage) -> None
     for vcpu in vcpus:
         weigh(stage.mainline, vcpu)
     assert isinstance(stage.journal, Journal)
-    kinds = Counter(one.ref.kind.value.partition("_")[0] for one in stage.journal.outstanding())
+    kinds = Counter(one.ref.kind.name.partition("_")[0] for one in stage.journal.outstanding())
     assert (kinds["weight"], kinds["cgroup"]) == (4, 4)
     stage.mainline.restore()
     assert stage.journal.outstanding() == ()

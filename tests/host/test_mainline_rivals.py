@@ -9,8 +9,11 @@ import pytest
 
 from dasec.hosts.host import OnForeignWrite
 from dasec.hosts.mainline import Mainline
+from dasec.knobs.groups import CGROUP
+from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue, read, write
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
 from dasec.linux.errors import ThreadGone
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, read, write
 from dasec.model import THREAD_KNOBS, Change, Core, Knob, Knobs, KnobValue, Outcome
 from dasec.safety.journal.journal import Journal
 from tests.contract.stage import NOTHING, MainlineStage, roster
@@ -109,7 +112,7 @@ def test_a_thread_that_somebody_moves_out_of_our_group_loses_its_weight(build: B
     vcpu = stage.spawn()
     stage.host.observe(roster([vcpu]))
     stage.host.apply([Change(vcpu, Knob.WEIGHT, 0, 1126, "test")])
-    write(KnobRef(vcpu, NativeKnob.CGROUP, stage.hierarchy.mount), "/")
+    write(KnobRef(vcpu, CGROUP, stage.hierarchy.mount), "/")
     assert stage.host.observe(roster([vcpu])).knobs[vcpu].weight is None
     stage.host.restore()
     assert stage.own_groups() == []
@@ -127,7 +130,7 @@ def test_a_mask_that_we_do_not_hold_is_followed(build: Build) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [(NativeKnob.SLICE, 9_000_000), (NativeKnob.AFFINITY, (0,)), (NativeKnob.CGROUP, "/")],
+    [(SLICE, 9_000_000), (AFFINITY, (0,)), (CGROUP, "/")],
 )
 def test_a_recycled_id_is_neither_read_nor_written(
     build: Build, kind: NativeKnob, value: NativeValue

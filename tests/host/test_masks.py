@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from dasec.knobs.knob import KnobRef
+from dasec.knobs.masks import AFFINITY
 from dasec.linux import affinity, cgroupfs, cpus, procfs
 from dasec.linux.errors import HierarchyMissing
-from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import Change, Core, Knob, Outcome, Snapshot, VcpuId
+from dasec.safety.fate import Fate, judge
 from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.kernel import LinuxKernel
-from dasec.safety.knobs import Fate, judge
 from dasec.safety.restore import recover
 from guests.waiting import wait_for
 from tests.contract.stage import MainlineStage, roster
@@ -175,6 +176,6 @@ def test_of_a_thread_that_has_ended_every_mask_is_in_force_and_it_still_proves_w
         affinity.put(sleeper.pid, (1,))
         sleeper.kill()
         wait_for(lambda: procfs.read_stat(sleeper.pid, sleeper.pid).has_ended)
-        ref = KnobRef(vcpu, NativeKnob.AFFINITY)
+        ref = KnobRef(vcpu, AFFINITY)
         assert LinuxKernel().in_force(ref, ()) == (1,)
         assert judge(Outstanding(ref, (), ((0,),)), LinuxKernel()).fate not in (Fate.VANISHED, Fate.FAILED)

@@ -18,10 +18,12 @@ import pytest
 
 from dasec.errors import ExitStatus
 from dasec.hosts.patched.files import ProcessFiles
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef, Write
+from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
 from dasec.lab.load_tool import find_tool
-from dasec.linux import dasecfile, knob, procfs
+from dasec.linux import dasecfile, procfs
 from dasec.linux.errors import ThreadGone
-from dasec.linux.knob import KnobRef, NativeKnob, Write
 from dasec.model import Change, Knob, Outcome, ThreadState, VcpuId
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from dasec.safety.heirs import parent
@@ -204,11 +206,11 @@ def test_the_weight_of_a_vcpu_alone_in_its_group_goes_to_the_group(stage: Patche
         results = stage.host.apply([one_change(one, Knob.WEIGHT, 2048) for one in (alone, among)])
         assert {result.outcome for result in results} == {Outcome.APPLIED}
         assert group.weight("vcpu0") == 2048
-        own = [knob.read(KnobRef(one, NativeKnob.THREAD_WEIGHT)) for one in (alone, among)]
+        own = [knob.read(KnobRef(one, THREAD_WEIGHT)) for one in (alone, among)]
         assert own == [dasecfile.DEFAULT, 2048]
         stage.host.restore()
         assert group.weight("vcpu0") == 1024
-        assert knob.read(KnobRef(among, NativeKnob.THREAD_WEIGHT)) == dasecfile.DEFAULT
+        assert knob.read(KnobRef(among, THREAD_WEIGHT)) == dasecfile.DEFAULT
     finally:
         stage.end(alone)
         group.close()
@@ -216,7 +218,7 @@ def test_the_weight_of_a_vcpu_alone_in_its_group_goes_to_the_group(stage: Patche
 
 def test_a_number_that_was_there_before_us_returns_and_not_the_default(stage: PatchedStage) -> None:
     vcpu = stage.spawn()
-    weight, granularity = (KnobRef(vcpu, kind) for kind in (NativeKnob.THREAD_WEIGHT, NativeKnob.GRANULARITY))
+    weight, granularity = (KnobRef(vcpu, kind) for kind in (THREAD_WEIGHT, GRANULARITY))
     knob.write(weight, 3000)
     knob.write(granularity, 700_000)
     assert stage.host.observe(roster([vcpu])).knobs[vcpu][:2] == (3000, 700_000)
@@ -235,7 +237,7 @@ def test_who_reniced_a_thread_is_yielded_to(stage: PatchedStage) -> None:
     assert stage.host.observe(roster([vcpu])).knobs[vcpu].weight is None
     stage.host.restore()
     assert os.getpriority(os.PRIO_PROCESS, vcpu.tid) == 5
-    assert knob.read(KnobRef(vcpu, NativeKnob.THREAD_WEIGHT)) == dasecfile.DEFAULT
+    assert knob.read(KnobRef(vcpu, THREAD_WEIGHT)) == dasecfile.DEFAULT
 
 
 def test_a_child_is_born_with_the_defaults(stage: PatchedStage) -> None:
@@ -248,7 +250,7 @@ def test_a_child_is_born_with_the_defaults(stage: PatchedStage) -> None:
     shell.stdin.write("\n")
     shell.stdin.flush()
     child = identity(int(shell.stdout.readline()))
-    kinds = (NativeKnob.THREAD_WEIGHT, NativeKnob.GRANULARITY)
+    kinds = (THREAD_WEIGHT, GRANULARITY)
     assert [knob.read(KnobRef(child, kind)) for kind in kinds] == [dasecfile.DEFAULT] * 2
     os.kill(child.pid, signal.SIGKILL)
     shell.kill()
@@ -260,7 +262,7 @@ def test_one_bad_line_leaves_all_of_a_process_as_it_was_and_to_be_written_one_by
 ) -> None:
     vcpu = stage.spawn()
     ghost = vcpu._replace(tid=2**22)
-    writes = [Write(KnobRef(one, NativeKnob.GRANULARITY), dasecfile.DEFAULT, 5000) for one in (vcpu, ghost)]
+    writes = [Write(KnobRef(one, GRANULARITY), dasecfile.DEFAULT, 5000) for one in (vcpu, ghost)]
     files = ProcessFiles()
     assert files.write_together(writes) == frozenset()
     assert knob.read(writes[0].ref) == dasecfile.DEFAULT

@@ -8,9 +8,11 @@ import os
 import pytest
 
 from dasec.bpf.scx import SYSFS
-from dasec.linux import extwords, knob, procfs
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef
+from dasec.knobs.words import EXT_LATENCY, EXT_WEIGHT
+from dasec.linux import extwords, procfs
 from dasec.linux.errors import ThreadGone
-from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import VcpuId
 
 pytestmark = [
@@ -25,7 +27,7 @@ ME = os.getpid()
 
 def ref() -> KnobRef:
     who = VcpuId(ME, ME, procfs.read_stat(ME, ME).start_ticks)
-    return KnobRef(who, NativeKnob.EXT_WEIGHT)
+    return KnobRef(who, EXT_WEIGHT)
 
 
 def test_a_word_reads_as_unset_and_is_taken_back_already() -> None:
@@ -45,7 +47,7 @@ def test_a_thread_that_has_ended_is_gone_whatever_is_loaded() -> None:
     child = os.fork()
     if child == 0:
         os._exit(0)
-    gone = KnobRef(VcpuId(child, child, 1), NativeKnob.EXT_LATENCY)
+    gone = KnobRef(VcpuId(child, child, 1), EXT_LATENCY)
     os.waitpid(child, 0)
     with pytest.raises(ThreadGone):
         knob.read(gone)

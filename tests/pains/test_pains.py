@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 
 from dasec.critical import Critical
-from dasec.linux import affinity, cgroupfs, knob
-from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef
+from dasec.knobs.masks import AFFINITY
+from dasec.linux import affinity, cgroupfs
 from dasec.model import Period, VcpuId
 from dasec.policies import POLICIES, Parameters, policy_named
 from tests.architecture.source import Source, all_sources, imports
@@ -44,9 +46,9 @@ def test_the_default_policy_pins_nobody(made: Period) -> None:
 def test_a_full_mask_goes_back_to_one_that_follows_its_cpuset_and_a_smaller_one_to_itself() -> None:
     """A full mask is not none: put back number by number, a thread would never see a CPU that comes later."""
     with subprocess.Popen(["sleep", "60"]) as sleeper:
-        ref = KnobRef(VcpuId(sleeper.pid, sleeper.pid, 0), NativeKnob.AFFINITY)
+        ref = KnobRef(VcpuId(sleeper.pid, sleeper.pid, 0), AFFINITY)
         full = affinity.get(sleeper.pid)
-        assert knob.prior_of(ref, full) == knob.UNSET[NativeKnob.AFFINITY]
+        assert knob.prior_of(ref, full) == AFFINITY.unset
         affinity.put(sleeper.pid, full[:1])
         if len(full) > 1:
             assert knob.prior_of(ref, full[:1]) == full[:1]
@@ -63,7 +65,7 @@ def test_no_controller_but_cpu_is_ever_switched(on: bool, tmp_path: Path) -> Non
     cgroupfs.hand_on_cpu(str(control), on=on)
     assert control.read_text() == ("+cpu" if on else "-cpu")
     writers = {source.path for source in sources() if "hand_on_cpu" in _text(source.path)}
-    assert writers <= {"linux/cgroupfs.py", "linux/knob.py", "hosts/threads/own_groups.py"}
+    assert writers <= {"linux/cgroupfs.py", "knobs/groups.py", "hosts/threads/own_groups.py"}
     assert [path for path in _paths() if re.search(r"[\"'][+-]cpuset", _text(path))] == []
 
 

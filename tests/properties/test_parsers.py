@@ -16,9 +16,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dasec.config import config
+from dasec.knobs.groups import CGROUP
+from dasec.knobs.knob import KnobRef
 from dasec.linux import cgroupfs, cpulist, dasecfile, procfs
 from dasec.linux.errors import HierarchyMissing
-from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.linux.printable import printable
 from dasec.model import VcpuId
 from dasec.record import tail
@@ -181,7 +182,7 @@ def test_a_configuration_is_one_or_is_refused_in_lines(text: str) -> None:
 
 def _journal(path: str, other: str) -> bytes:
     entries: tuple[codec.Entry, ...] = (
-        Held(KnobRef(VcpuId(1, 2, 3), NativeKnob.CGROUP, other), path, (f"{path}/dasec-2",), 5),
+        Held(KnobRef(VcpuId(1, 2, 3), CGROUP, other), path, (f"{path}/dasec-2",), 5),
         GroupMade(path),
     )
     lines = codec.frames(map(codec.encode, entries), 1, codec.line_seed(BOOT))

@@ -6,11 +6,15 @@ here is random and nothing is cut: the bounds are in the worlds, which offer few
 
 from __future__ import annotations
 
+import copyreg
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, Protocol, Self, TypeVar
+
+from dasec.knobs.knob import NativeKnob
+from dasec.knobs.table import TABLE, named
 
 
 class Wrong(Exception):
@@ -51,6 +55,15 @@ class _Node(NamedTuple):
     step: str
     before: _Node | None
     depth: int
+
+
+def _by_name(kind: NativeKnob) -> tuple[object, tuple[str]]:
+    """There is one of each kind, and it stays the same one."""
+    return named, (kind.name,)
+
+
+for each in {type(kind) for kind in TABLE}:
+    copyreg.pickle(each, _by_name)  # type: ignore[arg-type]
 
 
 def freeze(world: object) -> bytes:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.knobs.knob import KnobRef, NativeKnob
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
+from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
 from dasec.model import VcpuId
 from dasec.safety.journal.ledger import Ledger
 
@@ -24,7 +27,7 @@ def at_every_state(one: Machine, ledger: Ledger) -> None:
                 raise Wrong(f"{knob} of thread {task.tid} is {value}, and the journal does not know it")
     for ref, holding in ledger.held.items():
         truths = _prior_may_be(one, ref)
-        knob = {NativeKnob.SLICE: "slice", NativeKnob.AFFINITY: "mask"}.get(ref.kind, "weight")
+        knob = {SLICE: "slice", AFFINITY: "mask"}.get(ref.kind, "weight")
         if holding.prior in OURS[knob] and holding.prior not in truths:
             raise Wrong(f"{knob} of thread {ref.vcpu.tid} has our value {holding.prior} as its prior one")
 
@@ -35,7 +38,7 @@ def at_rest(one: Machine, ledger: Ledger) -> None:
     for task in one.tasks.values():
         who = VcpuId(task.pid, task.tid, task.start)
         for knob, kind, value, truths in _knobs(task):
-            waits = task.turned and kind is NativeKnob.SLICE and KnobRef(who, kind) in ledger.held
+            waits = task.turned and kind is SLICE and KnobRef(who, kind) in ledger.held
             if value not in truths and not waits:
                 raise Wrong(f"{knob} of thread {task.tid} stays {value}, should be {truths[0]}")
         if task.policy != task.true_policy:
@@ -53,9 +56,9 @@ def at_rest(one: Machine, ledger: Ledger) -> None:
 def _knobs(task: Task) -> Iterator[tuple[str, NativeKnob, object, tuple[object, ...]]]:
     raced = task.raced
     slices = (task.true_slice_ns, *(task.was.get("slice", ()) if "slice" in raced else ()))
-    yield "slice", NativeKnob.SLICE, task.slice_ns, slices
+    yield "slice", SLICE, task.slice_ns, slices
     masks = (task.true_mask, *(task.was.get("mask", ()) if "mask" in raced else ()))
-    yield "mask", NativeKnob.AFFINITY, _full_is_none(task.mask), tuple(map(_full_is_none, masks))
+    yield "mask", AFFINITY, _full_is_none(task.mask), tuple(map(_full_is_none, masks))
 
 
 def _full_is_none(mask: object) -> object:
@@ -72,7 +75,7 @@ def _known(ledger: Ledger, task: Task, kind: NativeKnob, value: object) -> bool:
 
 
 def _prior_may_be(one: Machine, ref: KnobRef) -> tuple[object, ...]:
-    if ref.kind in (NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2):
+    if ref.kind in (WEIGHT_V1, WEIGHT_V2):
         group = one.groups.get(ref.path.removeprefix(CG).rpartition("/")[0])
         return () if group is None else (group.true_weight, *group.was)
     task = one.tasks.get(ref.vcpu.tid)

@@ -70,7 +70,7 @@ def die(tid: int) -> Event:
 
 def reuse(tid: int) -> Event:
     """The id is given out again, to somebody else's thread: at any time but between our look at the thread's
-    start time and the write that follows (daemon/linux/knob.py)."""
+    start time and the write that follows (daemon/knobs/knob.py)."""
 
     def happen(one: Machine) -> bool:
         if tid in one.tasks:

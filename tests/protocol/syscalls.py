@@ -16,7 +16,8 @@ import pytest
 
 from dasec.hosts.mainline import sample
 from dasec.hosts.threads import act, cores, foreign, host, limits, put_back, share_watch, weight_watch
-from dasec.linux import affinity, cgroupfs, cpus, knob, procfs, schedattr
+from dasec.knobs import knob, slices, weights
+from dasec.linux import affinity, cgroupfs, cpus, procfs, schedattr
 from dasec.linux.errors import NotFair
 from dasec.safety import groups, keeping, kernel
 from dasec.safety.journal import journal
@@ -138,7 +139,7 @@ _REPLACED: tuple[tuple[Any, str, object], ...] = (
     (schedattr, "_syscall", _raw),
     (affinity, "_libc", None),
     (affinity, "_fast_getaffinity", _raw),
-    (knob, "default_slice_ns", lambda: DEFAULT_SLICE_NS),
+    (slices, "default_slice_ns", lambda: DEFAULT_SLICE_NS),
     (affinity, "get", _get_mask),
     (affinity, "mask", _mask),
     (affinity, "put", _put_mask),
@@ -152,7 +153,7 @@ _REPLACED: tuple[tuple[Any, str, object], ...] = (
     (foreign, "_CPUSET_CHANGES_WITHIN_S", 0.0),
     (keeping, "_say", lambda text: None),
 )
-_ASK_OS = (act, cores, foreign, put_back, sample, cgroupfs, cpus, knob, procfs, groups, journal)
+_ASK_OS = (act, cores, foreign, put_back, sample, cgroupfs, cpus, knob, weights, procfs, groups, journal)
 _ASK_TIME = (host, groups, journal, keeping, kernel)
 
 

@@ -12,16 +12,19 @@ from dasec.hosts.threads.act import Actuator
 from dasec.hosts.threads.crew import Crew
 from dasec.hosts.threads.foreign import ReadBack
 from dasec.hosts.threads.thread import ManagedThread
-from dasec.linux import affinity, knob
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
+from dasec.knobs import knob
+from dasec.knobs.groups import GroupKnob
+from dasec.knobs.knob import KnobRef, NativeValue
+from dasec.knobs.masks import AFFINITY, Mask
+from dasec.linux import affinity
 from dasec.model import Restored
-from dasec.safety import keeping, knobs, restore
+from dasec.safety import keeping, restore
 from dasec.safety.births import Births
+from dasec.safety.fate import KnobFate, judge
 from dasec.safety.heirs import Heirs
 from dasec.safety.journal.journal import Journal
 from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.kernel import Kernel
-from dasec.safety.knobs import KnobFate, judge
 
 from . import scenarios, syscalls, worlds
 from .explore import Found, explore
@@ -150,7 +153,7 @@ def cut_is_foreign(patches: Patches) -> Scenario:
     """The daemon takes a mask of ours that the cpuset cut for somebody else's."""
 
     def exactly(self: ReadBack, thread: ManagedThread) -> bool:
-        return affinity.get(thread.id.tid) == thread.held[NativeKnob.AFFINITY].now
+        return affinity.get(thread.id.tid) == thread.held[AFFINITY].now
 
     patches.setattr(ReadBack, "_is_ours", exactly)
     return scenarios.CPUSETS
@@ -158,7 +161,7 @@ def cut_is_foreign(patches: Patches) -> Scenario:
 
 def cut_is_foreign_at_the_end(patches: Patches) -> Scenario:
     """The restorer does."""
-    patches.setattr(knobs, "may_be_cut", lambda value, present: False)
+    patches.setattr(Mask, "may_read", lambda self, value, present: False)
     return scenarios.CPUSETS
 
 
@@ -187,7 +190,7 @@ def turned_away_and_met_anew(patches: Patches) -> Scenario:
 
 def group_by_name(patches: Patches) -> Scenario:
     """A group that was made again under its name is the one that was removed."""
-    patches.setattr(knob, "_same_group", lambda ref: None)
+    patches.setattr(GroupKnob, "same_group", staticmethod(lambda ref: None))
     return scenarios.WEIGHTS
 
 

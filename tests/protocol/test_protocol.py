@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dasec.linux.knob import NativeKnob
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
+from dasec.knobs.weights import WEIGHT_V1
 from dasec.model import Knob, Outcome
 from dasec.safety.journal import journal as journal_module
 from dasec.safety.journal.journal import NAME
@@ -16,9 +18,9 @@ from .memory import known
 from .worlds import Scenario, World, roster, wishes
 
 KIND_OF = {
-    Knob.AFFINITY: NativeKnob.AFFINITY,
-    Knob.RESCHEDULING_LATENCY: NativeKnob.SLICE,
-    Knob.WEIGHT: NativeKnob.WEIGHT_V1,
+    Knob.AFFINITY: AFFINITY,
+    Knob.RESCHEDULING_LATENCY: SLICE,
+    Knob.WEIGHT: WEIGHT_V1,
 }
 
 LONG = ("own groups",)

@@ -22,7 +22,7 @@ from dasec.hosts.threads.host import RETRY_PERIODS, ThreadsHost
 from dasec.hosts.threads.interface import Adopts
 from dasec.hosts.threads.looks import LookedAt, Looks
 from dasec.hosts.threads.thread import ManagedThread, why_not
-from dasec.linux.knob import Write
+from dasec.knobs.knob import Write
 from dasec.model import Capabilities, Change, Counters, Knob, Knobs, KnobValue, Restored, Snapshot, VcpuId
 from dasec.roster import RosterEntry
 from dasec.safety import keeping

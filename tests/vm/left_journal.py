@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 
+from dasec.knobs.knob import KnobRef
+from dasec.knobs.masks import AFFINITY
 from dasec.linux import procfs
-from dasec.linux.knob import KnobRef, NativeKnob
 from dasec.model import VcpuId
 from dasec.safety.journal import codec
 from dasec.safety.journal.journal import DIRECTORY, NAME
@@ -18,7 +19,7 @@ from dasec.safety.journal.journal import DIRECTORY, NAME
 def journal(boot_id: str, pid: int, ours: tuple[int, ...], prior: tuple[int, ...]) -> bytes:
     """Its bytes."""
     stat = procfs.read_stat(pid, pid)
-    ref = KnobRef(VcpuId(pid, pid, stat.start_ticks), NativeKnob.AFFINITY, "")
+    ref = KnobRef(VcpuId(pid, pid, stat.start_ticks), AFFINITY, "")
     entry = codec.encode(codec.Held(ref, prior, (ours,), stat.start_ticks))
     return codec.encode_header(boot_id) + codec.frames([entry], 1, codec.line_seed(boot_id)).encode()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ...bpf.libbpf import BpfUnavailable
-from ...linux.knob import Write
+from ...knobs.knob import Write
 from ...model import Counters, VcpuId
 from ..threads.adopt import Adoption
 from ..threads.interface import Adopts

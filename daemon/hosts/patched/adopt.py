@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 
-from ...linux import dasecfile, procfs
+from ...knobs import knob
+from ...knobs.knob import KnobRef
+from ...knobs.patched import GRANULARITY, THREAD_WEIGHT
+from ...knobs.weights import weight_of_nice
+from ...linux import procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
-from ...linux.knob import DASEC_KEYS, NativeKnob
 from ...model import Knob, Knobs
 from ..threads.adopt import Adoption
 from ..threads.thread import ManagedThread
-from ..threads.units import weight_of_nice
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,7 @@ class PatchedAdoption:
         thread = self.stock.adopt(pid, tid)
         if isinstance(thread, str):
             return thread
-        thread.defaults = {
-            NativeKnob.GRANULARITY: self.unset_granularity_ns,
-            NativeKnob.THREAD_WEIGHT: weight_of_nice(thread.nice),
-        }
+        thread.take_up({GRANULARITY: self.unset_granularity_ns, THREAD_WEIGHT: weight_of_nice(thread.nice)})
         try:
             thread.knobs = Knobs(
                 self._weight(thread),
@@ -56,10 +55,9 @@ class PatchedAdoption:
             return thread.knobs.weight
         return self._shown(thread, Knob.WEIGHT)
 
-    def _shown(self, thread: ManagedThread, knob: Knob) -> int:
-        kind = thread.kind_of(knob)
-        word = dasecfile.read_knob(thread.id.pid, thread.id.tid, DASEC_KEYS[kind], self.proc)
-        value = thread.model_of(kind, word)
+    def _shown(self, thread: ManagedThread, which: Knob) -> int:
+        kind = thread.kind_of(which)
+        value = thread.model_of(kind, knob.read_known(KnobRef(thread.id, kind), self.proc))
         assert isinstance(value, int), f"{kind} is a number"
         return value
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...knobs.knob import Write
+from ...knobs.patched import PatchKnob
 from ...linux import dasecfile, procfs
 from ...linux.dasecfile import DasecFile, Setting
 from ...linux.errors import ThreadGone
-from ...linux.knob import DASEC_KEYS, Write
 
 
 class ProcessFiles:
@@ -42,7 +43,7 @@ class ProcessFiles:
         its writes are left to be tried one by one, so that one thread spoils none of the others."""
         by_process: dict[int, list[Write]] = {}
         for write in writes:
-            if write.ref.kind in DASEC_KEYS:
+            if isinstance(write.ref.kind, PatchKnob):
                 by_process.setdefault(write.ref.vcpu.pid, []).append(write)
         done: list[Write] = []
         for pid, of_process in by_process.items():
@@ -64,5 +65,7 @@ class ProcessFiles:
 
 
 def _setting(write: Write) -> Setting:
-    assert not isinstance(write.new, tuple), "the patch's knobs hold one word each"
-    return Setting(write.ref.vcpu.tid, DASEC_KEYS[write.ref.kind], write.new)
+    kind, new = write.ref.kind, write.new
+    assert isinstance(kind, PatchKnob), "only the patch's knobs are in its file"
+    assert not isinstance(new, tuple), "the patch's knobs hold one word each"
+    return Setting(write.ref.vcpu.tid, kind.key, new)

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ...knobs.knob import Write
 from ...linux import procfs
-from ...linux.knob import Write
 from ...model import Capabilities, Counters, VcpuId
 from ..host import BY_DEFAULT, HostSettings
 from ..threads.adopt import Adoption

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from itertools import compress, repeat
 from operator import ne
 
+from ...knobs.knob import NativeKnob
+from ...knobs.patched import GRANULARITY, THREAD_WEIGHT
 from ...linux import dasecfile, procfs, schedattr
 from ...linux.dasecfile import Columns, DasecFile
 from ...linux.errors import ThreadGone
-from ...linux.knob import NativeKnob
 from ...model import Core, Counters, ThreadState, VcpuId
 from ..threads.looks import SLEEPERS_READ_BACK, LookedAt, in_turn
 from ..threads.thread import ManagedThread, why_not
@@ -166,20 +167,21 @@ class _ProcessLines:
             thread = members.get(tid)
             if thread is None:
                 continue
-            holds = thread.granularity_held is not None or thread.thread_weight_held is not None
+            held_granularity, held_weight = thread.held.get(GRANULARITY), thread.held.get(THREAD_WEIGHT)
+            holds = held_granularity is not None or held_weight is not None
             if not holds and known.get(tid) == words:
                 continue
             known[tid] = words
             granularity, weight = words
-            if thread.granularity_held is None:
-                _show(thread, NativeKnob.GRANULARITY, thread.knobs.rescheduling_latency_ns, granularity)
-            elif thread.granularity_held != granularity:
+            if held_granularity is None:
+                _show(thread, GRANULARITY, thread.knobs.rescheduling_latency_ns, granularity)
+            elif held_granularity.shown != granularity:
                 foreign.append(thread)
             if thread.weight is not None:
                 continue
-            if thread.thread_weight_held is None:
-                _show(thread, NativeKnob.THREAD_WEIGHT, thread.knobs.weight, weight)
-            elif thread.thread_weight_held != weight:
+            if held_weight is None:
+                _show(thread, THREAD_WEIGHT, thread.knobs.weight, weight)
+            elif held_weight.shown != weight:
                 foreign.append(thread)
         return foreign
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...linux import knob
+from ...knobs import knob
+from ...knobs.knob import KnobRef
+from ...knobs.weights import weight_of_nice
+from ...knobs.words import EXT_LATENCY, EXT_WEIGHT
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
-from ...linux.knob import KnobRef, NativeKnob
 from ...model import Knob, Knobs
 from ..threads.adopt import Adoption
 from ..threads.thread import ManagedThread
-from ..threads.units import weight_of_nice
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,7 @@ class ExtAdoption:
         if isinstance(thread, str):
             return thread
         thread.weight = None
-        thread.defaults = {
-            NativeKnob.EXT_WEIGHT: weight_of_nice(thread.nice),
-            NativeKnob.EXT_LATENCY: self.slice_ns,
-        }
+        thread.take_up({EXT_WEIGHT: weight_of_nice(thread.nice), EXT_LATENCY: self.slice_ns})
         if self.has_ended():
             thread.knobs = Knobs(None, None, thread.knobs.affinity)
             return thread

@@ -7,9 +7,11 @@ from contextlib import suppress
 
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, limits, options
-from ...linux import extwords, knob
+from ...knobs import knob
+from ...knobs.knob import Write
+from ...knobs.words import WordKnob
+from ...linux import extwords
 from ...linux.errors import ThreadGone
-from ...linux.knob import EXT_NUMBERS, Write
 from ...linux.printable import printable
 from ...model import Counters, VcpuId
 from ..mainline.stock import StockKernel
@@ -56,9 +58,9 @@ class ExtKernel:
         done = []
         with suppress(OSError), extwords.Words() as words:
             for write in writes:
-                if write.ref.kind in EXT_NUMBERS and not isinstance(write.new, tuple):
+                if isinstance(write.ref.kind, WordKnob) and not isinstance(write.new, tuple):
                     with suppress(OSError):
-                        words.write(write.ref.vcpu.tid, EXT_NUMBERS[write.ref.kind], write.new)
+                        words.write(write.ref.vcpu.tid, write.ref.kind.number, write.new)
                         done.append(write)
         return done
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import NamedTuple
 
-from ...linux import bandwidth, cgroupfs, knob, procfs, schedattr
+from ...knobs import knob
+from ...knobs.groups import CGROUP, GroupKnob
+from ...knobs.knob import KnobRef, NativeKnob, NativeValue, Write
+from ...knobs.masks import AFFINITY
+from ...knobs.quotas import QUOTA
+from ...linux import bandwidth, cgroupfs, procfs, schedattr
 from ...linux.errors import ThreadGone
-from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
 from ...model import Change, Core, Knob, Outcome, Result, VcpuId
-from . import units
 from .adopt import alone
 from .ahead import WriteAhead
 from .interface import KernelInterface
@@ -82,13 +85,12 @@ class Actuator:
             verdict = (Outcome.DRY_RUN, "")
         if verdict is not None:
             return verdict
-        if change.knob is Knob.CAP and not change.new:
-            return self._uncap(thread)
+        kind = thread.kind_of(change.knob)
+        if change.new == kind.put_back_by:
+            return self._put_back(thread, kind)
         try:
-            in_group = change.knob in (Knob.WEIGHT, Knob.CAP)
-            steps = self._move_first(thread, thread.weight) if in_group else ()
-            wanted = self._cap(change, thread) if change.knob is Knob.CAP else (self._step(change, thread),)
-            return _Intent(index, change, thread, (*steps, *wanted))
+            moves = self._move_first(thread, thread.weight) if kind.of_group else ()
+            return _Intent(index, change, thread, (*moves, *self._steps(change, thread, kind)))
         except ThreadGone as gone:
             return Outcome.VANISHED, str(gone)
         except OSError as error:
@@ -101,73 +103,52 @@ class Actuator:
         if place.origin is None or self.groups is None:
             if not alone(self.hierarchy, place.group, thread.id.tid):
                 thread.show(place.kind, None)
-                thread.show(NativeKnob.QUOTA, None)
+                thread.show(QUOTA, None)
                 raise OSError(errno.EBUSY, f"is not alone in {place.group} any more")
             return ()
-        if NativeKnob.CGROUP in thread.held:
+        if CGROUP in thread.held:
             return ()
         if not place.made:
             try:
                 self.groups.make(place, thread.id)
             except OSError:
                 thread.show(place.kind, None)
-                thread.show(NativeKnob.QUOTA, None)
+                thread.show(QUOTA, None)
                 raise
         return (_Step(Write(self.groups.move_ref(thread.id), place.origin, place.group), place.origin),)
 
-    def _uncap(self, thread: ManagedThread) -> Verdict:
-        """As it was before us: quota and period."""
-        held = thread.held.get(NativeKnob.QUOTA)
+    def _put_back(self, thread: ManagedThread, kind: NativeKnob) -> Verdict:
+        """As it was before us."""
+        held = thread.held.get(kind)
         if held is None or self.put_back.restore_one(thread, held):
             return Outcome.APPLIED, ""
-        return Outcome.REJECTED, "its quota could not be put back"
+        return Outcome.REJECTED, f"its {kind} could not be put back"
 
-    def _cap(self, change: Change, thread: ManagedThread) -> tuple[_Step, ...]:
-        """Another period first, without a quota, and then the quota: on v1 these are two writes, and the
-        journal knows what lies between them."""
-        held, new = thread.held.get(NativeKnob.QUOTA), str(units.native(NativeKnob.QUOTA, change.new))
-        if held is None:
-            place = thread.weight
-            assert place is not None, "only threads with a group take caps"
-            assert self.hierarchy is not None, "there are no groups without one"
-            ref = KnobRef(
-                thread.id,
-                NativeKnob.QUOTA,
-                bandwidth.quota_file(self.hierarchy, place.group),
-                cgroupfs.inode_of(place.file),
-            )
-            present = str(knob.read_known(ref, self.proc))
-            prior: NativeValue = present
-            known = thread.given_quota or bandwidth.NO_QUOTA
-            if present != known and not present.startswith(f"{known} "):
-                raise OSError(errno.EBUSY, f"somebody else gave {place.group} another quota")
-        else:
-            ref, prior, present = held.ref, held.prior, str(held.now)
-        last = _Step(Write(ref, prior, new), prior)
-        period = new.partition(" ")[2]
-        if present.partition(" ")[2] == period:
-            return (last,)
-        return (_Step(Write(ref, prior, f"{bandwidth.NO_QUOTA} {period}"), prior), last)
-
-    def _step(self, change: Change, thread: ManagedThread) -> _Step:
-        kind = thread.kind_of(change.knob)
-        new = units.native(kind, change.new)
+    def _steps(self, change: Change, thread: ManagedThread, kind: NativeKnob) -> Sequence[_Step]:
+        """All that has to be written so that the knob holds the new value."""
+        new = kind.native(change.new)
         held = thread.held.get(kind)
         if held is not None:
-            return _Step(Write(held.ref, held.prior, new), held.prior)
-        place = thread.weight
-        if place is not None and kind is place.kind:
-            ref = KnobRef(thread.id, kind, place.file, cgroupfs.inode_of(place.file))
+            ref, present, prior, was = held.ref, held.now, held.prior, held.prior
         else:
-            ref = KnobRef(thread.id, kind)
-        found = knob.read_known(ref, self.proc)
-        inherited = self.journal.inherited(ref, found)
-        if inherited is not None:
-            return _Step(Write(ref, found, new), inherited)
-        if kind is NativeKnob.AFFINITY:
-            _same_mask_as_decided_on(thread, found)
-        prior = knob.prior_of(ref, found, self.proc)
-        return _Step(Write(ref, prior, new), prior)
+            ref = self._ref(thread, kind)
+            present = knob.read_known(ref, self.proc)
+            inherited = self.journal.inherited(ref, present) if kind.inherited else None
+            if inherited is not None:
+                prior, was = inherited, present
+            else:
+                _as_decided_on(thread, kind, present)
+                prior = was = knob.prior_of(ref, present, self.proc)
+        return [_Step(Write(ref, was, value), prior) for value in kind.steps(present, new)]
+
+    def _ref(self, thread: ManagedThread, kind: NativeKnob) -> KnobRef:
+        if not isinstance(kind, GroupKnob):
+            return KnobRef(thread.id, kind)
+        place = thread.weight
+        assert place is not None, "only threads with a group have knobs of one"
+        assert self.hierarchy is not None, "there are no groups without one"
+        path = kind.file_of(self.hierarchy, place.group)
+        return KnobRef(thread.id, kind, path, cgroupfs.inode_of(path))
 
     def _carry_out(self, intents: list[_Intent]) -> list[Verdict]:
         if not intents:
@@ -199,8 +180,9 @@ class Actuator:
                 return Outcome.REJECTED, error.strerror or str(error)
             ref, _, new = step.write
             known = thread.held.get(ref.kind)
-            value = intent.change.new if ref.kind is not NativeKnob.CGROUP else 0
-            thread.hold(HeldKnob(ref, step.prior, new, known.now if known else step.prior, value))
+            value = intent.change.new if ref.kind is not CGROUP else 0
+            before = known.now if known else step.prior
+            thread.hold(HeldKnob(ref, step.prior, new, before, value, ref.kind.shown(new)))
         return Outcome.APPLIED, ""
 
     def _write(self, thread: ManagedThread, write: Write) -> None:
@@ -247,11 +229,17 @@ def _knob_refusal(change: Change, thread: ManagedThread) -> Verdict | None:
     return None
 
 
-def _same_mask_as_decided_on(thread: ManagedThread, found: NativeValue) -> None:
-    """A mask that somebody set since we last looked is his: the policy has to decide anew, within it."""
-    if isinstance(found, tuple) and thread.vcpu.allowed != thread.within(map(Core, found)):
-        thread.allow(thread.within(map(Core, found)))
-        raise OSError(errno.EBUSY, f"somebody else set its mask to {','.join(map(str, found))}")
+def _as_decided_on(thread: ManagedThread, kind: NativeKnob, found: NativeValue) -> None:
+    """What somebody set since we last looked is theirs: the policy has to decide anew, within it."""
+    if kind is AFFINITY and isinstance(found, tuple):
+        allowed = thread.within(map(Core, found))
+        if thread.vcpu.allowed != allowed:
+            thread.allow(allowed)
+            raise OSError(errno.EBUSY, f"somebody else set its mask to {','.join(map(str, found))}")
+    if kind is QUOTA and isinstance(found, str):
+        known = thread.given_quota or bandwidth.NO_QUOTA
+        if found != known and not found.startswith(f"{known} "):
+            raise OSError(errno.EBUSY, f"somebody else gave {thread.group} another quota")
 
 
 def _open_weight(file: str) -> int:

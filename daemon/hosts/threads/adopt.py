@@ -6,12 +6,15 @@ import errno
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...linux import affinity, cgroupfs, knob, procfs, schedattr
+from ...knobs import knob
+from ...knobs.groups import CGROUP
+from ...knobs.knob import KnobRef
+from ...knobs.table import INHERITED
+from ...knobs.weights import group_weight
+from ...linux import affinity, cgroupfs, procfs, schedattr
 from ...linux.errors import HierarchyMissing, ThreadGone
-from ...linux.knob import KnobRef, NativeKnob
 from ...linux.printable import printable
 from ...model import NEUTRAL_WEIGHT, Capabilities, Core, Knobs, Vcpu, VcpuId
-from . import units
 from .ahead import WriteAhead
 from .thread import ManagedThread, WeightPlace, why_not
 
@@ -68,9 +71,8 @@ class Adoption:
     def _born_with(self, who: VcpuId) -> Iterator[KnobRef]:
         """What a child has from its parent; the group first, because its weight depends on it."""
         if self.hierarchy is not None:
-            yield KnobRef(who, NativeKnob.CGROUP, self.hierarchy.mount)
-        yield KnobRef(who, NativeKnob.SLICE)
-        yield KnobRef(who, NativeKnob.AFFINITY)
+            yield KnobRef(who, CGROUP, self.hierarchy.mount)
+        yield from (KnobRef(who, kind) for kind in INHERITED if kind is not CGROUP)
 
     def _disinherit(self, ref: KnobRef) -> None:
         """A knob that the thread was born with as ours gets what its parent's held before us: else ours would
@@ -99,7 +101,7 @@ class Adoption:
         hierarchy = self.hierarchy
         if hierarchy is None or not self.capabilities.weight or not group:
             return None
-        kind = NativeKnob.WEIGHT_V1 if hierarchy.version == 1 else NativeKnob.WEIGHT_V2
+        kind = group_weight(hierarchy)
         if self._alone(hierarchy, group, who):
             file = hierarchy.weight_file(group)
             return WeightPlace(kind, group, file) if _has_weight(file) else None
@@ -139,7 +141,7 @@ def weight_shown(place: WeightPlace | None) -> int | None:
     if not place.made:
         return NEUTRAL_WEIGHT
     try:
-        weight = units.model(place.kind, cgroupfs.read_weight(place.file))
+        weight = place.kind.model(cgroupfs.read_weight(place.file))
     except (ThreadGone, OSError):
         return None
     return weight if isinstance(weight, int) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ...linux.knob import KnobRef, NativeValue, Write
+from ...knobs.knob import KnobRef, NativeValue, Write
 from ...safety.journal.codec import Bequest
 from ...safety.journal.ledger import Outstanding
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from ...knobs.groups import CGROUP
+from ...knobs.masks import AFFINITY
+from ...knobs.quotas import QUOTA
 from ...linux import affinity, procfs
 from ...linux.errors import ThreadGone
-from ...linux.knob import NativeKnob
 from ...model import Core, Knobs, Restored, Vcpu, VcpuId, Workload
 from ...roster import Member, RosterEntry
 from ..host import MOST_THREADS
@@ -159,7 +161,7 @@ class Crew:
     def look_closely(self, thread: ManagedThread) -> bool:
         """Has a mask that we do not hold changed, or the thread's group? True: the workloads differ now."""
         changed = False
-        if NativeKnob.AFFINITY not in thread.held:
+        if AFFINITY not in thread.held:
             allowed = thread.within(self._mask(thread))
             if not thread.kept.alive():
                 return False  # the next sample loses it, and the mask may be another's
@@ -180,12 +182,12 @@ class Crew:
     def _check_group(self, thread: ManagedThread) -> None:
         """A group that cannot be read now is asked again when its thread's turn comes."""
         place, hierarchy = thread.weight, self._adoption.hierarchy
-        is_in_use = thread.knobs.weight is not None or NativeKnob.QUOTA in thread.held
+        is_in_use = thread.knobs.weight is not None or QUOTA in thread.held
         if place is None or hierarchy is None or not is_in_use:
             return
         with suppress(OSError):
             if place.origin is not None:
-                if NativeKnob.CGROUP in thread.held and self._groups is not None:
+                if CGROUP in thread.held and self._groups is not None:
                     self._groups.evict(place, thread.id.tid)
             elif not alone(hierarchy, place.group, thread.id.tid):
                 self._not_alone(thread, place.group)
@@ -193,8 +195,8 @@ class Crew:
     def _not_alone(self, thread: ManagedThread, group: str) -> None:
         """The group's weight is somebody else's business, too, from now on."""
         self._spare_weight(thread)
-        thread.show(NativeKnob.QUOTA, None)
-        cap = thread.held.get(NativeKnob.QUOTA)
+        thread.show(QUOTA, None)
+        cap = thread.held.get(QUOTA)
         if cap is not None and not self._put_back.restore_one(thread, cap):
             self._put_down(thread)
         who = f"{thread.vcpu.name!r} (thread {thread.id.tid})"
@@ -261,7 +263,7 @@ class Crew:
             self.let_go((thread,))
             self._adopt(member, workload)
             return
-        held = thread.held.get(NativeKnob.AFFINITY)
+        held = thread.held.get(AFFINITY)
         forbidden = held is not None and terms.cores is not None and not thread.keeps(terms.cores)
         if held is not None and forbidden and not self._put_back.restore_one(thread, held):
             self._put_down(thread)
@@ -269,7 +271,7 @@ class Crew:
         present = self._mask(thread)
         if not thread.kept.alive():
             return  # the next sample loses it
-        thread.agree(terms, None if NativeKnob.AFFINITY in thread.held else present)
+        thread.agree(terms, None if AFFINITY in thread.held else present)
 
     def _put_down(self, thread: ManagedThread) -> None:
         """It keeps something of ours that cannot be put back now."""
@@ -289,7 +291,7 @@ class Crew:
         self.by_id.pop(thread.id, None)
         self.knobs.pop(thread.id, None)
         self._custody.take(thread.outstanding())
-        if NativeKnob.CGROUP in thread.held and thread.weight is not None and self._groups is not None:
+        if CGROUP in thread.held and thread.weight is not None and self._groups is not None:
             self._groups.linger(thread.weight)
         self._watch.drop(thread)
         close_weight(thread)

@@ -16,12 +16,15 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...linux import affinity, knob, procfs, schedattr
+from ...knobs import knob, masks
+from ...knobs.groups import CGROUP
+from ...knobs.knob import KnobRef, NativeKnob, NativeValue, Write
+from ...knobs.masks import AFFINITY
+from ...knobs.quotas import QUOTA
+from ...linux import procfs, schedattr
 from ...linux.errors import ThreadGone
-from ...linux.knob import KnobRef, NativeKnob, NativeValue, Write
-from ...model import Core
+from ...model import THREAD_KNOBS, Core
 from ..host import OnForeignWrite
-from . import units
 from .ahead import WriteAhead
 from .notices import Notices
 from .thread import HeldKnob, ManagedThread
@@ -42,15 +45,17 @@ class ReadBack:
     proc: str = procfs.PROC
 
     def look_at(self, threads: Iterable[ManagedThread]) -> bool:
-        """Slices and masks of these threads. True: some may use other cores than before."""
-        slice_of, mask = schedattr.slice_of, affinity.mask
-        differ = []
-        for thread in threads:
-            if thread.slice_held is not None and slice_of(thread.vcpu.id.tid) != thread.slice_held:
-                self._compare(thread, NativeKnob.SLICE)
-            if thread.mask_held is not None and mask(thread.vcpu.id.tid) != thread.mask_held:
-                differ.append(thread)
-        return self._look_at_masks(differ)
+        """What can be told cheaply of these threads. True: some may use other cores than before."""
+        differ = [
+            (thread, kind)
+            for thread in threads
+            for kind, held in thread.held.items()
+            if kind.glances and kind.glance(thread.vcpu.id.tid) != held.shown
+        ]
+        for thread, kind in differ:
+            if kind is not AFFINITY:
+                self._compare(thread, kind)
+        return self._look_at_masks([thread for thread, kind in differ if kind is AFFINITY])
 
     def look_at_weights(self) -> None:
         """Weights that somebody wrote to since the last look."""
@@ -61,14 +66,14 @@ class ReadBack:
     def look_at_quotas(self, threads: Iterable[ManagedThread]) -> None:
         """Quotas that somebody wrote to since the last look."""
         for thread in threads:
-            self._compare(thread, NativeKnob.QUOTA)
+            self._compare(thread, QUOTA)
 
     def look_closely(self, thread: ManagedThread) -> bool:
         """Every held knob of one thread. True: it may use other cores than before."""
         for kind in tuple(thread.held):
-            if kind is not NativeKnob.AFFINITY:
+            if kind is not AFFINITY:
                 self._compare(thread, kind)
-        return NativeKnob.AFFINITY in thread.held and self._look_at_masks((thread,))
+        return AFFINITY in thread.held and self._look_at_masks((thread,))
 
     def _look_at_masks(self, threads: Sequence[ManagedThread]) -> bool:
         """The kernel shows a changed cpuset before it has changed the masks of all threads in it, so what
@@ -79,25 +84,25 @@ class ReadBack:
             time.sleep(_CPUSET_CHANGES_WITHIN_S)
         for thread in strange:
             if not self._is_ours(thread):
-                self._compare(thread, NativeKnob.AFFINITY)
+                self._compare(thread, AFFINITY)
         return [thread.vcpu.allowed for thread in threads] != before
 
     def _is_ours(self, thread: ManagedThread) -> bool:
         """Is the mask ours, or what its cpuset and the CPUs that are online leave of it? Then that is what to
         expect from now on."""
-        held = thread.held[NativeKnob.AFFINITY]
+        held = thread.held[AFFINITY]
         try:
             os.pread(thread.kept.schedstat, 1, 0)
             present = knob.read_known(held.ref, self.proc)
-            allowed = knob.allowed_now(held.ref, self.proc)
+            allowed = masks.allowed_now(held.ref, self.proc)
         except (ThreadGone, OSError):
             return True  # the next sample loses it
         assert isinstance(held.now, tuple), "it is a mask"
         assert isinstance(held.prior, tuple), "it is a mask"
         assert isinstance(present, tuple), "it is a mask"
-        if present not in (held.now, knob.cut(held.now, allowed)):
+        if present not in (held.now, masks.cut(held.now, allowed)):
             return False
-        own = knob.cut(held.prior, allowed)
+        own = masks.cut(held.prior, allowed)
         if set(present).isdisjoint(held.now) and self._hand_back(thread, held):
             thread.allow(thread.within(map(Core, own)))
         else:
@@ -117,7 +122,7 @@ class ReadBack:
             f"leaves nothing of our {held.now}: put back",
         )
         self.journal.settle((held.ref,))
-        thread.drop(NativeKnob.AFFINITY)
+        thread.drop(AFFINITY)
         return True
 
     def _compare(self, thread: ManagedThread, kind: NativeKnob) -> None:
@@ -130,13 +135,13 @@ class ReadBack:
             is_fair = schedattr.policy_of(thread.id.tid) in schedattr.FAIR_POLICIES
         except (ThreadGone, OSError):
             return
-        if present == held.now or (kind is NativeKnob.SLICE and not is_fair):
+        if present == held.now or (kind.fair_only and not is_fair):
             return
         self._answer(thread, held, present)
 
     def _answer(self, thread: ManagedThread, held: HeldKnob, present: NativeValue) -> None:
         kind = held.ref.kind
-        is_given_anew = kind is NativeKnob.QUOTA and bool(thread.given_quota)
+        is_given_anew = kind is QUOTA and bool(thread.given_quota)
         said = _GIVEN_ANEW if is_given_anew else _SAID[self.answer]
         self.notices.say(
             f"workload {thread.workload}: {kind} written by somebody else, {said}",
@@ -149,7 +154,7 @@ class ReadBack:
             return
         if self.answer is OnForeignWrite.REAPPLY:
             self._reapply(thread, held, present)
-        elif self.answer is OnForeignWrite.ALERT and kind in units.MODEL_KNOB:
+        elif self.answer is OnForeignWrite.ALERT and kind.serves in THREAD_KNOBS:
             thread.show(kind, thread.model_of(kind, present))
         else:
             self._yield(thread, kind)
@@ -173,8 +178,8 @@ class ReadBack:
             self._yield(thread, held.ref.kind)
 
     def _yield(self, thread: ManagedThread, kind: NativeKnob) -> None:
-        if kind is NativeKnob.CGROUP and thread.weight is not None:
-            thread.show(NativeKnob.QUOTA, None)
+        if kind is CGROUP and thread.weight is not None:
+            thread.show(QUOTA, None)
             kind = thread.weight.kind
             left: KnobRef | None = thread.held[kind].ref if kind in thread.held else None
             if left is not None:

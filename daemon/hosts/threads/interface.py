@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from ...knobs.knob import Write
 from ...linux.cgroupfs import Hierarchy
-from ...linux.knob import Write
 from ...model import Counters, VcpuId
 from .adopt import Adoption
 from .looks import Looks

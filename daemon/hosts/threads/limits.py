@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ...knobs.quotas import QUOTA
 from ...linux import bandwidth, cgroupfs
 from ...linux.bandwidth import GroupUse
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
-from ...linux.knob import NativeKnob
 from ...linux.watch import FileWatch
 from ...model import CORE_PPM, Limits, OwnLimit
 from .thread import ManagedThread
@@ -105,8 +105,8 @@ class LimitLooks:
         given = [thread for thread in threads if thread.given_quota]
         tightest = cgroupfs.tightest_quota(hierarchy, home)
         if len(given) < len(threads):
-            threads = [one for one in threads if not one.given_quota or NativeKnob.QUOTA in one.held]
-            given = [thread for thread in given if NativeKnob.QUOTA in thread.held]
+            threads = [one for one in threads if not one.given_quota or QUOTA in one.held]
+            given = [thread for thread in given if QUOTA in thread.held]
         if tightest is not None:
             group, cores = tightest
             return Limited(workload, int(cores * CORE_PPM), hierarchy.directory(group), threads)
@@ -118,7 +118,7 @@ class LimitLooks:
         place = thread.weight
         if place is None or not thread.takes_caps:
             return False
-        held = thread.held.get(NativeKnob.QUOTA)
+        held = thread.held.get(QUOTA)
         try:
             if held is not None:
                 quota = str(held.prior)
@@ -132,7 +132,7 @@ class LimitLooks:
         return True
 
     def _own(self, thread: ManagedThread) -> OwnLimit:
-        held, place = thread.held.get(NativeKnob.QUOTA), thread.weight
+        held, place = thread.held.get(QUOTA), thread.weight
         present_ppm = held.value if held is not None and isinstance(held.value, int) else 0
         given_ppm = bandwidth.cores_of(thread.given_quota) * CORE_PPM if thread.given_quota else 0
         if place is None or self._hierarchy is None or not (present_ppm or given_ppm):

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import errno
 
-from ...linux import cgroupfs, knob, procfs
+from ...knobs import knob
+from ...knobs.groups import CGROUP, CONTROLLERS
+from ...knobs.knob import KnobRef, Write
+from ...linux import cgroupfs, procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
-from ...linux.knob import KnobRef, NativeKnob, Write
 from ...model import VcpuId
 from .ahead import WriteAhead
 from .thread import WeightPlace
@@ -47,7 +49,7 @@ class OwnGroups:
 
     def move_ref(self, vcpu: VcpuId) -> KnobRef:
         """The knob that says which group a thread is in."""
-        return KnobRef(vcpu, NativeKnob.CGROUP, self._hierarchy.mount)
+        return KnobRef(vcpu, CGROUP, self._hierarchy.mount)
 
     def evict(self, place: WeightPlace, owner: int | None) -> None:
         """Send threads that the owner started, and that so were born into its group, back to its old one."""
@@ -105,7 +107,7 @@ class OwnGroups:
         path = f"{self._hierarchy.directory(origin)}/cgroup.subtree_control"
         if origin in self._handed or cgroupfs.hands_on_cpu(path):
             return
-        ref = KnobRef(vcpu, NativeKnob.CONTROLLERS, path, cgroupfs.inode_of(path))
+        ref = KnobRef(vcpu, CONTROLLERS, path, cgroupfs.inode_of(path))
         self._journal.begin((Write(ref, "", "cpu"),))
         try:
             knob.write(ref, "cpu", self._proc)

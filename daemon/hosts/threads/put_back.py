@@ -7,15 +7,13 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...knobs.knob import Write
 from ...linux.errors import ThreadGone
-from ...linux.knob import Write
-from ...model import Restored
+from ...model import THREAD_KNOBS, Restored
 from ...safety.journal.codec import Bequest
 from ...safety.journal.ledger import Outstanding
 from ...safety.kernel import Kernel
-from ...safety.knobs import OF_A_GROUP
 from ...safety.restore import Verdicts, put_back_each
-from . import units
 from .adopt import weight_shown
 from .ahead import WriteAhead
 from .custody import Custody
@@ -60,10 +58,10 @@ class PutBack:
             one._replace(ref=one.ref._replace(vcpu=ended.id))
             for sibling in siblings
             for one in sibling.outstanding()
-            if one.ref.kind not in OF_A_GROUP
+            if not one.ref.kind.of_group
         ]
         for one in ended.outstanding():
-            if one.ref.kind not in OF_A_GROUP:
+            if not one.ref.kind.of_group:
                 self.journal.settle((one.ref,))
                 ended.drop(one.ref.kind)
         settled = set(put_back_each(brought, (), (), self.kernel).settled())
@@ -115,7 +113,7 @@ class PutBack:
     def _show_prior(self, thread: ManagedThread, held: HeldKnob) -> None:
         kind = held.ref.kind
         try:
-            present = self.kernel.read(held.ref) if kind in units.MODEL_KNOB else None
+            present = self.kernel.read(held.ref) if kind.serves in THREAD_KNOBS else None
         except (ThreadGone, OSError):
             return
         if present is not None:

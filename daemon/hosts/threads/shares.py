@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ...knobs.weights import group_weight
 from ...linux import cgroupfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
-from ...linux.knob import NativeKnob
 from ...model import NEUTRAL_WEIGHT
-from . import units
 
 
 class ShareAndQuota(NamedTuple):
@@ -85,6 +84,5 @@ def _weight(hierarchy: Hierarchy, group: str) -> int:
         native = cgroupfs.read_weight(hierarchy.weight_file(group))
     except (ThreadGone, OSError):
         return NEUTRAL_WEIGHT
-    kind = NativeKnob.WEIGHT_V1 if hierarchy.version == 1 else NativeKnob.WEIGHT_V2
-    weight = units.model(kind, native)
+    weight = group_weight(hierarchy).model(native)
     return weight if isinstance(weight, int) and weight > 0 else NEUTRAL_WEIGHT

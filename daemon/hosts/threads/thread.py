@@ -6,27 +6,35 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...linux import affinity, dasecfile, schedattr
-from ...linux.knob import KnobRef, NativeKnob, NativeValue
+from ...knobs.knob import KnobRef, NativeKnob, NativeValue
+from ...knobs.masks import AFFINITY
+from ...knobs.quotas import QUOTA
+from ...knobs.slices import SLICE
+from ...linux import schedattr
+from ...linux.dasecfile import DEFAULT
 from ...linux.procfs import KeptThread
 from ...model import Core, Knob, Knobs, KnobValue, Vcpu, VcpuId
 from ...roster import Terms
 from ...safety.journal.ledger import Outstanding
-from . import units
 
-_SEEN_BY_THE_KERNEL = frozenset({NativeKnob.SLICE, NativeKnob.AFFINITY, NativeKnob.CGROUP})
-"""Knobs of ours that change a thread's number in bpf/thread_counters.bpf.c; weights are its group's."""
+STOCK: Mapping[Knob, NativeKnob] = {
+    Knob.RESCHEDULING_LATENCY: SLICE,
+    Knob.AFFINITY: AFFINITY,
+    Knob.CAP: QUOTA,
+}
+"""The kernel's knob for each of the model's, where nobody brings others. For weights a place is found."""
 
 
 class HeldKnob(NamedTuple):
     """A knob that we wrote: what it held before us, what we wrote last and before that, in the
-    kernel's units, and the last value in the model's."""
+    kernel's units, the last value in the model's, and what a cheap look must find (NativeKnob.shown)."""
 
     ref: KnobRef
     prior: NativeValue
     now: NativeValue
     before: NativeValue
     value: KnobValue
+    shown: object = None
 
     def outstanding(self) -> Outstanding:
         """As whoever puts it back has to know it."""
@@ -58,8 +66,9 @@ class ManagedThread:
     `terms`: what whoever made it asks of us.
     `takes_caps`: nobody else has written the quota of its group, and it is alone there.
     `given_quota`: quota and period that its group has without us; empty: none.
-    `defaults`: the knobs of its own that our kernel patch or our sched_ext scheduler gives it, and what they
-    come to while nobody has set them.
+    `kinds`: the kernel's knob for each of the model's; a place for its weight goes before.
+    `defaults`: the knobs that something else than a stock kernel gives it, and what they come to while nobody
+    has set them.
     """
 
     vcpu: Vcpu
@@ -69,11 +78,8 @@ class ManagedThread:
     knobs: Knobs
     group: str
     weight: WeightPlace | None
-    slice_held: int | None = None
-    mask_held: bytes | None = None
     written: bool = False
-    granularity_held: bytes | None = None
-    thread_weight_held: bytes | None = None
+    kinds: Mapping[Knob, NativeKnob] = field(default_factory=lambda: STOCK)
     defaults: Mapping[NativeKnob, int] = field(default_factory=dict)
     terms: Terms | None = None
     workload: str = ""
@@ -90,54 +96,35 @@ class ManagedThread:
     def kind_of(self, knob: Knob) -> NativeKnob:
         """The kernel's knob for one of the model's. A weight goes to the group of a thread that is alone
         there: inside of it a thread's own weight competes with nobody."""
-        if knob is Knob.AFFINITY:
-            return NativeKnob.AFFINITY
-        if knob is Knob.CAP:
-            return NativeKnob.QUOTA
-        own = next((kind for kind in self.defaults if units.MODEL_KNOB[kind] is knob), NativeKnob.SLICE)
-        if knob is Knob.RESCHEDULING_LATENCY:
-            return own
-        if self.weight is not None:
+        if knob is Knob.WEIGHT and self.weight is not None:
             return self.weight.kind
-        assert self.defaults, "a thread without a place for weights has no weight to change"
-        return own
+        return self.kinds[knob]
+
+    def take_up(self, defaults: Mapping[NativeKnob, int]) -> None:
+        """It has these knobs, too, each of which serves one of the model's from now on."""
+        self.defaults = defaults
+        self.kinds = {**self.kinds, **{kind.serves: kind for kind in defaults if kind.serves is not None}}
 
     def model_of(self, kind: NativeKnob, value: NativeValue) -> KnobValue:
         """What a kernel's value is in the model."""
-        return self.defaults[kind] if value == dasecfile.DEFAULT else units.model(kind, value)
+        return self.defaults[kind] if value == DEFAULT else kind.model(value)
 
     def hold(self, held: HeldKnob) -> None:
         """We wrote a knob; from now on read it back."""
         kind = held.ref.kind
         self.held[kind] = held
-        self.written = self.written or kind in _SEEN_BY_THE_KERNEL
-        if kind is NativeKnob.SLICE and isinstance(held.now, int):
-            self.slice_held = held.now
-        elif kind is NativeKnob.AFFINITY and isinstance(held.now, tuple):
-            self.mask_held = affinity.mask_of(held.now, affinity.KERNEL_BYTES)
-        elif kind is NativeKnob.GRANULARITY:
-            self.granularity_held = str(held.now).encode()
-        elif kind is NativeKnob.THREAD_WEIGHT:
-            self.thread_weight_held = str(held.now).encode()
+        self.written = self.written or kind.in_task
         self.show(kind, held.value)
 
     def drop(self, kind: NativeKnob) -> None:
         """The knob is not ours any more."""
         self.held.pop(kind, None)
-        if kind is NativeKnob.SLICE:
-            self.slice_held = None
-        elif kind is NativeKnob.AFFINITY:
-            self.mask_held = None
-        elif kind is NativeKnob.GRANULARITY:
-            self.granularity_held = None
-        elif kind is NativeKnob.THREAD_WEIGHT:
-            self.thread_weight_held = None
 
     def expect_mask(self, present: tuple[int, ...], own: tuple[int, ...]) -> None:
         """Our mask reads as `present` from now on, as its cpuset lets it; without us it would be `own`."""
-        self.mask_held = affinity.mask_of(present, affinity.KERNEL_BYTES)
+        self.held[AFFINITY] = self.held[AFFINITY]._replace(shown=AFFINITY.shown(present))
         self.vcpu = self.vcpu._replace(allowed=self.within(map(Core, own)))
-        self.show(NativeKnob.AFFINITY, frozenset(map(Core, present)))
+        self.show(AFFINITY, frozenset(map(Core, present)))
 
     def agree(self, terms: Terms, mask: frozenset[Core] | None) -> None:
         """These are its terms from now on, and `mask` is its mask (None: ours, and within the terms)."""
@@ -150,7 +137,7 @@ class ManagedThread:
             return
         self.allow(self.within(mask))
         if not self.vcpu.allowed:
-            self.show(NativeKnob.AFFINITY, None)
+            self.show(AFFINITY, None)
 
     def within(self, cores: Iterable[Core]) -> frozenset[Core]:
         """Those of the cores that the thread's terms let it use."""
@@ -159,7 +146,7 @@ class ManagedThread:
 
     def keeps(self, cores: frozenset[Core]) -> bool:
         """Is a mask of ours on it that stays within these cores?"""
-        held = self.held.get(NativeKnob.AFFINITY)
+        held = self.held.get(AFFINITY)
         return held is not None and isinstance(held.value, frozenset) and held.value <= cores
 
     def post_on(self, board: dict[VcpuId, Knobs]) -> None:
@@ -170,9 +157,9 @@ class ManagedThread:
     def show(self, kind: NativeKnob, value: KnobValue | None) -> None:
         """What the model shall see in this knob; None: it is not ours to write."""
         knobs = self.knobs
-        if kind is NativeKnob.QUOTA and value is None:
+        if kind is QUOTA and value is None:
             self.takes_caps = False
-        match units.MODEL_KNOB.get(kind), value:
+        match kind.serves, value:
             case Knob.WEIGHT, int() | None:
                 self._post(Knobs(value, knobs.rescheduling_latency_ns, knobs.affinity))
             case Knob.RESCHEDULING_LATENCY, int() | None:

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from ...linux.knob import KnobRef, NativeKnob, NativeValue
+from ...knobs.knob import KnobRef, NativeKnob, NativeValue
+from ...knobs.table import named
 from ...model import VcpuId
 
 MAGIC = "dasec-journal"
@@ -106,7 +107,7 @@ def encode_ref(ref: KnobRef) -> str:
     """The knob's part of a line, without brackets. A caller that writes a knob often may keep it."""
     pid, tid, start_ticks = ref.vcpu
     group = f",{ref.inode}" if ref.inode else ""
-    return f'{pid},{tid},{start_ticks},"{ref.kind.value}",{json.dumps(ref.path)}{group}'
+    return f'{pid},{tid},{start_ticks},"{ref.kind.name}",{json.dumps(ref.path)}{group}'
 
 
 def encode_held(head: str, at_ticks: int, ours: tuple[NativeValue, ...]) -> str:
@@ -127,7 +128,7 @@ def encode(entry: Entry) -> str:
         case GroupGone(path):
             return f'["r",{json.dumps(path)}]'
         case Bequest(pid, kind, value, prior, since):
-            return f'["b",{pid},"{kind.value}",{encode_value(value)},{encode_value(prior)},{since}]'
+            return f'["b",{pid},"{kind.name}",{encode_value(value)},{encode_value(prior)},{since}]'
 
 
 def frames(payloads: Iterable[str], sequence: int, seed: int) -> str:
@@ -165,12 +166,12 @@ def _entry(fields: list[Any]) -> Entry:
             return GroupGone(fields[1])
         case "b":
             _, pid, kind, value, prior, since = fields
-            return Bequest(pid, NativeKnob(kind), _value(value), _value(prior), since)
+            return Bequest(pid, named(kind), _value(value), _value(prior), since)
     raise ValueError("not an entry of this schema")
 
 
 def _ref(pid: int, tid: int, start_ticks: int, kind: str, path: str, inode: int = 0) -> KnobRef:
-    return KnobRef(VcpuId(pid, tid, start_ticks), NativeKnob(kind), path, inode)
+    return KnobRef(VcpuId(pid, tid, start_ticks), named(kind), path, inode)
 
 
 def _value(raw: int | str | list[int]) -> NativeValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Sequence
 
-from ...linux.knob import KnobRef, NativeValue, Write
+from ...knobs.knob import KnobRef, NativeValue, Write
 from .codec import Bequest
 from .ledger import Outstanding
 

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from ...linux.knob import KnobRef, NativeValue, Write
+from ...knobs.knob import KnobRef, NativeValue, Write
 from ..heirs import Heirs
 from . import codec
 from .directory import Directory, Notice, unreadable

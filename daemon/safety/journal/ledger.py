@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...linux.knob import KnobRef, NativeKnob, NativeValue
+from ...knobs.groups import CGROUP
+from ...knobs.knob import KnobRef, NativeKnob, NativeValue
+from ...knobs.table import INHERITED
 from .codec import Bequest, Entry, GroupGone, GroupMade, Held, Settled, encode_ref, encode_value
 
 BEQUESTS_PER_KNOB = 64
@@ -21,8 +23,6 @@ BEQUESTS_PER_KNOB = 64
 
 ANY_PROCESS = 0
 """The process under which groups are bequeathed: their paths are ours, whoever is found in them."""
-
-_INHERITED = frozenset({NativeKnob.SLICE, NativeKnob.AFFINITY, NativeKnob.CGROUP})
 
 
 class Outstanding(NamedTuple):
@@ -89,9 +89,9 @@ class Ledger:
         if self.held.get(ref) is not holding:
             self._enlist(ref, holding)
         kind = ref.kind
-        if kind is not NativeKnob.SLICE and kind is not NativeKnob.AFFINITY and kind is not NativeKnob.CGROUP:
+        if not kind.inherited:
             return
-        pid = ANY_PROCESS if kind is NativeKnob.CGROUP else ref.vcpu.pid
+        pid = ANY_PROCESS if kind.found_anywhere else ref.vcpu.pid
         known = self._bequests.get((pid, kind), {})
         # Who gave birth is not known. Where threads of a process had different values before us, the
         # main thread speaks for it: the others may have been pinned one by one.
@@ -114,30 +114,25 @@ class Ledger:
         if self._held_of[pid] <= 0:
             del self._held_of[pid]
             self._whole.discard(pid)
-            for kind in _INHERITED:
+            for kind in INHERITED:
                 self._bequests.pop((pid, kind), None)
 
     def drop_group(self, path: str) -> None:
         """What a GroupGone entry does; nobody can be found in that group any more."""
         self.groups.pop(path, None)
-        values = self._bequests.get((ANY_PROCESS, NativeKnob.CGROUP), {})
+        values = self._bequests.get((ANY_PROCESS, CGROUP), {})
         for value in [one for one in values if is_directory_of(path, one)]:
             del values[value]
 
     def bequest(self, pid: int, kind: NativeKnob, value: NativeValue) -> Bequest | None:
-        """Is this a value of ours that threads of this process may have been born with?
-
-        A mask counts only in a process whose main thread we hold. Elsewhere (QEMU, of
-        which we hold the vCPU threads) a narrow mask that equals one of ours is more
-        likely its owner's own pin than something inherited from a vCPU.
-        """
-        if kind is NativeKnob.AFFINITY and pid not in self._whole:
+        """Is this a value of ours that threads of this process may have been born with?"""
+        if kind.bequeathed_by_main and pid not in self._whole:
             return None
         return self._bequests.get((pid, kind), {}).get(value)
 
     def bequests_of(self, pid: int, kind: NativeKnob) -> tuple[Bequest, ...]:
         """All such values of one knob in one process."""
-        if kind is NativeKnob.AFFINITY and pid not in self._whole:
+        if kind.bequeathed_by_main and pid not in self._whole:
             return ()
         return tuple(self._bequests.get((pid, kind), {}).values())
 
@@ -151,7 +146,7 @@ class Ledger:
         return tuple(
             one
             for (pid, kind), values in self._bequests.items()
-            if kind is not NativeKnob.AFFINITY or pid in self._whole
+            if not kind.bequeathed_by_main or pid in self._whole
             for one in values.values()
         )
 

@@ -12,14 +12,16 @@ from dasec.hosts.patched.files import ProcessFiles
 from dasec.hosts.patched.sample import FileSampler
 from dasec.hosts.threads.looks import LookedAt
 from dasec.hosts.threads.thread import HeldKnob, ManagedThread
-from dasec.hosts.threads.units import weight_of_nice
-from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.knobs.knob import KnobRef, NativeKnob, Write
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
+from dasec.knobs.weights import weight_of_nice
 from dasec.linux.procfs import KeptThread
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
 
 from .tree import Tree, dasec_line, dasec_text, stat_line
 
-DEFAULTS = {NativeKnob.GRANULARITY: 2_000_000, NativeKnob.THREAD_WEIGHT: 1024}
+DEFAULTS: dict[NativeKnob, int] = {GRANULARITY: 2_000_000, THREAD_WEIGHT: 1024}
 MINE = os.getpid()
 OTHER = os.getppid()
 """Threads whose scheduling policy the sampler can ask for."""
@@ -100,7 +102,7 @@ def test_a_sleeper_costs_no_object(tree: Tree) -> None:
 
 def test_a_pinned_thread_is_on_its_core(tree: Tree) -> None:
     one = Machine(tree, (MINE,))
-    one.threads[0].show(NativeKnob.AFFINITY, frozenset({Core(1)}))
+    one.threads[0].show(AFFINITY, frozenset({Core(1)}))
     one.look(line(MINE, run_ns=1))
     assert one.of(MINE).core == 1
 
@@ -125,8 +127,8 @@ def test_a_process_without_a_file_is_gone_with_all_its_threads(tree: Tree) -> No
 def test_a_knob_that_holds_something_else_than_we_wrote_is_looked_at_closely(tree: Tree) -> None:
     one = Machine(tree, (MINE,))
     (thread,) = one.threads
-    ref = KnobRef(thread.id, NativeKnob.GRANULARITY)
-    thread.hold(HeldKnob(ref, "default", 500, "default", 500))
+    ref = KnobRef(thread.id, GRANULARITY)
+    thread.hold(HeldKnob(ref, "default", 500, "default", 500, GRANULARITY.shown(500)))
     assert found_foreign(one.look(line(MINE, granularity="500"))) == []
     assert found_foreign(one.look(line(MINE, granularity="700"))) == [thread]
 
@@ -135,10 +137,10 @@ def test_a_knob_written_back_before_we_looked_is_seen_after_our_write(tree: Tree
     one = Machine(tree, (MINE,))
     (thread,) = one.threads
     one.look(line(MINE))
-    ref = KnobRef(thread.id, NativeKnob.THREAD_WEIGHT)
+    ref = KnobRef(thread.id, THREAD_WEIGHT)
     write = Write(ref, "default", 1126)
     assert one.files.write_together([write]) == {write}
-    thread.hold(HeldKnob(ref, "default", 1126, "default", 1126))
+    thread.hold(HeldKnob(ref, "default", 1126, "default", 1126, THREAD_WEIGHT.shown(1126)))
     assert found_foreign(one.look(line(MINE))) == [thread]
 
 
@@ -152,7 +154,7 @@ def test_a_knob_that_we_do_not_hold_is_shown_as_it_is_now(tree: Tree) -> None:
 
 def test_a_knob_that_was_left_to_somebody_else_stays_hidden(tree: Tree) -> None:
     one = Machine(tree, (MINE,))
-    one.threads[0].show(NativeKnob.GRANULARITY, None)
+    one.threads[0].show(GRANULARITY, None)
     one.look(line(MINE, granularity="300"))
     assert one.threads[0].knobs.rescheduling_latency_ns is None
 
@@ -161,16 +163,16 @@ def test_a_process_is_written_in_one_transaction(tree: Tree) -> None:
     two = Machine(tree, (MINE, OTHER))
     two.file.write_bytes(b"")
     writes = [
-        Write(KnobRef(VcpuId(MINE, MINE, 1000), NativeKnob.GRANULARITY), "default", 100_000),
-        Write(KnobRef(VcpuId(MINE, OTHER, 1000), NativeKnob.THREAD_WEIGHT), 1126, "default"),
-        Write(KnobRef(VcpuId(MINE, OTHER, 1000), NativeKnob.AFFINITY), (), (0,)),
+        Write(KnobRef(VcpuId(MINE, MINE, 1000), GRANULARITY), "default", 100_000),
+        Write(KnobRef(VcpuId(MINE, OTHER, 1000), THREAD_WEIGHT), 1126, "default"),
+        Write(KnobRef(VcpuId(MINE, OTHER, 1000), AFFINITY), (), (0,)),
     ]
     assert two.files.write_together(writes) == set(writes[:2])
     assert two.file.read_text() == f"{MINE} granularity_ns 100000\n{OTHER} weight default\n"
 
 
 def test_what_a_vanished_process_refuses_is_left_to_be_tried_one_by_one(tree: Tree) -> None:
-    write = Write(KnobRef(VcpuId(99, 99, 1), NativeKnob.GRANULARITY), "default", 5)
+    write = Write(KnobRef(VcpuId(99, 99, 1), GRANULARITY), "default", 5)
     assert ProcessFiles(tree.proc).write_together([write]) == frozenset()
 
 

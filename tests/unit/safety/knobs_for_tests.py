@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
+from dasec.knobs.groups import CGROUP
+from dasec.knobs.knob import KnobRef, NativeValue
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
+from dasec.knobs.weights import WEIGHT_V1
 from dasec.model import VcpuId
 from dasec.safety.journal.journal import Journal, Notice
 
@@ -14,19 +18,19 @@ def thread(tid: int, pid: int = 100, start_ticks: int = 50) -> VcpuId:
 
 
 def slice_of(tid: int, pid: int = 100) -> KnobRef:
-    return KnobRef(thread(tid, pid), NativeKnob.SLICE)
+    return KnobRef(thread(tid, pid), SLICE)
 
 
 def mask_of(tid: int, pid: int = 100) -> KnobRef:
-    return KnobRef(thread(tid, pid), NativeKnob.AFFINITY)
+    return KnobRef(thread(tid, pid), AFFINITY)
 
 
 def group_of(tid: int, pid: int = 100) -> KnobRef:
-    return KnobRef(thread(tid, pid), NativeKnob.CGROUP, "/cg")
+    return KnobRef(thread(tid, pid), CGROUP, "/cg")
 
 
 def weight_of(tid: int, group: str = "/vm/vcpu0", pid: int = 100) -> KnobRef:
-    return KnobRef(thread(tid, pid), NativeKnob.WEIGHT_V1, f"/cg{group}/cpu.shares")
+    return KnobRef(thread(tid, pid), WEIGHT_V1, f"/cg{group}/cpu.shares")
 
 
 def open_journal(directory: Path) -> Journal:

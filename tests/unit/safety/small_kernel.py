@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
+from dasec.knobs import groups, masks, patched, slices, weights, words
+from dasec.knobs.groups import CGROUP, CONTROLLERS
+from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue
+from dasec.knobs.masks import cut
+from dasec.knobs.slices import SLICE
 from dasec.linux.errors import ThreadGone
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, cut
 from dasec.model import VcpuId
 from dasec.safety.kernel import Progress
 
@@ -103,26 +107,26 @@ class SmallKernel:
 
     def set(self, ref: KnobRef, value: NativeValue) -> None:
         match ref.kind, value:
-            case NativeKnob.SLICE, int():
+            case slices.SLICE, int():
                 self.threads[ref.vcpu].slice_ns = value or DEFAULT_SLICE_NS
-            case NativeKnob.AFFINITY, tuple():
+            case masks.AFFINITY, tuple():
                 thread = self.threads[ref.vcpu]
                 if set(value or ALL_CPUS).isdisjoint(thread.cpuset):
                     raise OSError(22, "its cpuset has none of them")
                 thread.asked = () if value == ALL_CPUS else value
-            case ((NativeKnob.WEIGHT_V1 | NativeKnob.WEIGHT_V2), int()):
+            case ((weights.WEIGHT_V1 | weights.WEIGHT_V2), int()):
                 if ref.path not in self.weights:
                     raise ThreadGone(ref.path)
                 self.weights[ref.path] = value
-            case NativeKnob.CGROUP, str():
+            case groups.CGROUP, str():
                 if value != "/" and f"{MOUNT}{value}/cpu.shares" not in self.weights:
                     raise ThreadGone(value)
                 self.threads[ref.vcpu].group = value
-            case NativeKnob.CONTROLLERS, str():
+            case groups.CONTROLLERS, str():
                 self.controllers[ref.path] = value
-            case ((NativeKnob.GRANULARITY | NativeKnob.EXT_LATENCY), _):
+            case ((patched.GRANULARITY | words.EXT_LATENCY), _):
                 self.threads[ref.vcpu].granularity = value
-            case ((NativeKnob.THREAD_WEIGHT | NativeKnob.EXT_WEIGHT), _):
+            case ((patched.THREAD_WEIGHT | words.EXT_WEIGHT), _):
                 self.threads[ref.vcpu].weight = value
             case _:
                 raise OSError(22, "no such value")
@@ -136,7 +140,7 @@ class SmallKernel:
 
     def read(self, ref: KnobRef) -> NativeValue:
         self._parse(ref)
-        if ref.kind is not NativeKnob.CONTROLLERS and ref.vcpu not in self.threads:
+        if ref.kind is not CONTROLLERS and ref.vcpu not in self.threads:
             raise ThreadGone(str(ref.vcpu))
         return self.read_orphan(ref)
 
@@ -146,17 +150,17 @@ class SmallKernel:
 
     def read_orphan(self, ref: KnobRef) -> NativeValue:
         match ref.kind:
-            case NativeKnob.SLICE:
+            case slices.SLICE:
                 return self.threads[ref.vcpu].slice_ns
-            case NativeKnob.AFFINITY:
+            case masks.AFFINITY:
                 return self.threads[ref.vcpu].mask
-            case NativeKnob.CGROUP:
+            case groups.CGROUP:
                 return self.threads[ref.vcpu].group
-            case NativeKnob.CONTROLLERS:
+            case groups.CONTROLLERS:
                 return self.controllers[ref.path]
-            case NativeKnob.GRANULARITY | NativeKnob.EXT_LATENCY:
+            case patched.GRANULARITY | words.EXT_LATENCY:
                 return self.threads[ref.vcpu].granularity
-            case NativeKnob.THREAD_WEIGHT | NativeKnob.EXT_WEIGHT:
+            case patched.THREAD_WEIGHT | words.EXT_WEIGHT:
                 return self.threads[ref.vcpu].weight
         if ref.path not in self.weights:
             raise ThreadGone(ref.path)
@@ -171,7 +175,7 @@ class SmallKernel:
     def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:
         if isinstance(value, tuple):
             return cut(value or ALL_CPUS, frozenset(self.threads[ref.vcpu].cpuset))
-        return DEFAULT_SLICE_NS if (ref.kind, value) == (NativeKnob.SLICE, 0) else value
+        return DEFAULT_SLICE_NS if (ref.kind, value) == (SLICE, 0) else value
 
     def family(self, pids: frozenset[int]) -> Iterator[tuple[VcpuId, tuple[int, ...]]]:
         self._parse("family")
@@ -214,8 +218,8 @@ class SmallKernel:
         return tuple(vcpu for vcpu, one in self.threads.items() if MOUNT + one.group == directory)
 
     def move(self, member: VcpuId, directory: str) -> None:
-        self.log.append((NativeKnob.CGROUP, member.tid))
-        self.set(KnobRef(member, NativeKnob.CGROUP, MOUNT), directory.removeprefix(MOUNT) or "/")
+        self.log.append((CGROUP, member.tid))
+        self.set(KnobRef(member, CGROUP, MOUNT), directory.removeprefix(MOUNT) or "/")
 
     def related(self, member: VcpuId, pids: frozenset[int]) -> bool:
         return member.pid in pids or self.parents.get(member.pid, 0) in pids

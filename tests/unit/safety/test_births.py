@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.knobs.knob import KnobRef, Write
+from dasec.knobs.slices import SLICE
 from dasec.model import VcpuId
 from dasec.safety.births import BIRTH_NS, PATIENCE_NS, STALE_NS
 from dasec.safety.journal.codec import Bequest
@@ -21,7 +22,7 @@ from .small_kernel import DEFAULT_SLICE_NS, SmallKernel
 OURS_NS = 4_000_000
 PARENT = thread(100)
 HELD = Outstanding(slice_of(100), 0, (OURS_NS,))
-BEQUEST = Bequest(100, NativeKnob.SLICE, OURS_NS, 0, since_ticks=500)
+BEQUEST = Bequest(100, SLICE, OURS_NS, 0, since_ticks=500)
 NO_TIME = 0.001
 """Of a CPU for each thread."""
 
@@ -167,7 +168,7 @@ class Endless(SmallKernel):
         self.threads.pop(young(self.number), None)
         self.number += 1
         self.start(young(self.number))
-        self.set(KnobRef(young(self.number), NativeKnob.SLICE), OURS_NS)
+        self.set(KnobRef(young(self.number), SLICE), OURS_NS)
         yield from super().family(pids)
 
 
@@ -190,7 +191,7 @@ def test_whatever_is_being_born_while_it_is_put_back_nobody_keeps_our_slice(seed
     kernel = SmallKernel()
     held = [kernel.start(thread(tid)) for tid in range(100, 100 + chance.randrange(1, 5))]
     for who in held:
-        kernel.set(KnobRef(who, NativeKnob.SLICE), OURS_NS)
+        kernel.set(KnobRef(who, SLICE), OURS_NS)
     parents = list(held)
     for number in range(chance.randrange(8)):
         child, parent = young(200 + number), chance.choice(parents)
@@ -202,7 +203,7 @@ def test_whatever_is_being_born_while_it_is_put_back_nobody_keeps_our_slice(seed
         one.pace = chance.choice((NO_TIME, 0.05, 1.0))
         if one.state == "R" and chance.random() < 0.2:
             one.state, one.blocked_until_ns = "D", chance.randrange(PATIENCE_NS // 4)
-    outstanding = [Outstanding(KnobRef(who, NativeKnob.SLICE), 0, (OURS_NS,)) for who in held]
+    outstanding = [Outstanding(KnobRef(who, SLICE), 0, (OURS_NS,)) for who in held]
     done = put_back(outstanding, (), [BEQUEST], kernel)
     let_everything_happen(kernel)
     assert done.failed or not with_our_slice(kernel), f"{kernel.threads}"

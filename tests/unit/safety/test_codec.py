@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue
+from dasec.knobs.knob import KnobRef, NativeValue
+from dasec.knobs.table import TABLE
+from dasec.knobs.weights import WEIGHT_V1
 from dasec.model import VcpuId
 from dasec.safety.journal.codec import (
     Bequest,
@@ -30,7 +32,7 @@ numbers = st.integers(0, 2**63)
 paths = st.text(st.characters(codec=None), max_size=30)
 masks = st.sets(st.integers(0, 8191), max_size=40).map(lambda cpus: tuple(sorted(cpus)))
 values: st.SearchStrategy[NativeValue] = st.one_of(numbers, paths, masks)
-kinds = st.sampled_from(NativeKnob)
+kinds = st.sampled_from(TABLE)
 refs = st.builds(KnobRef, st.builds(VcpuId, numbers, numbers, numbers), kinds, paths, numbers)
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Held, refs, values, st.lists(values, min_size=1, max_size=4).map(tuple), numbers),
@@ -76,7 +78,7 @@ def test_an_intact_line_without_an_entry_of_this_schema_is_no_line(payload: str)
 
 def test_a_line_of_an_older_journal_names_a_group_without_its_inode() -> None:
     older = '["h",5,[1126],100,1,50,"weight_v1","/cg/vm/cpu.shares",1024]'
-    ref = KnobRef(VcpuId(100, 1, 50), NativeKnob.WEIGHT_V1, "/cg/vm/cpu.shares")
+    ref = KnobRef(VcpuId(100, 1, 50), WEIGHT_V1, "/cg/vm/cpu.shares")
     line = frames([older], 1, SEED).rstrip("\n").encode()
     assert unframe(line, SEED) == (1, Held(ref, 1024, (1126,), 5))
     assert encode(Held(ref, 1024, (1126,), 5)) == older

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import KnobRef, NativeValue, Write
+from dasec.knobs.knob import KnobRef, NativeValue, Write
+from dasec.knobs.masks import AFFINITY
 from dasec.safety.journal.journal import Journal
 from dasec.safety.restore import put_all_back
 
@@ -88,7 +89,7 @@ class Life:
         held = [one.ref for one in self.journal.outstanding()]
         if held and self.chance.random() < 0.2:
             ref = self.chance.choice(held)
-            value: NativeValue = (0, 3) if ref.kind == "affinity" else 77_777
+            value: NativeValue = (0, 3) if ref.kind is AFFINITY else 77_777
             self.kernel.set(ref, value)
             self.foreign[ref] = value
             if self.chance.random() < 0.5:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import KnobRef, NativeValue, Write
+from dasec.knobs.knob import KnobRef, NativeValue, Write
 from dasec.safety.journal.codec import Held, line_seed, unframe
 from dasec.safety.journal.journal import Journal, read_boot_id
 

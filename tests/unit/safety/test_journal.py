@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import Write
+from dasec.knobs.knob import Write
 from dasec.safety.journal import journal as journal_module
 from dasec.safety.journal.directory import JournalBusy
 from dasec.safety.journal.journal import Journal, peek

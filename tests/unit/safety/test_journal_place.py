@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import Write
+from dasec.knobs.knob import Write
 from dasec.safety.journal import codec
 from dasec.safety.journal import journal as journal_module
 from dasec.safety.journal.directory import ASIDE, KEPT_ASIDE, JournalBusy

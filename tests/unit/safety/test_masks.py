@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux import knob
-from dasec.linux.knob import KnobRef, NativeKnob
+from dasec.knobs import knob
+from dasec.knobs.knob import KnobRef
+from dasec.knobs.masks import AFFINITY
 from dasec.safety.journal.codec import Bequest
 from dasec.safety.journal.ledger import Outstanding
 from dasec.safety.restore import put_back
@@ -65,7 +66,7 @@ def test_a_prior_mask_keeps_the_cpu_that_is_offline_while_it_is_read(tmp_path: P
     tree.thread(10, 10, groups="0::/a\n")
     tree.write("proc/10/task/10/status", "Name:\tx\nCpus_allowed:\tx\nCpus_allowed_list:\t0,5000\n")
     tree.write("sys/fs/cgroup/cpuset.cpus.effective", "0-1\n")
-    ref = KnobRef(thread(10, pid=10), NativeKnob.AFFINITY)
+    ref = KnobRef(thread(10, pid=10), AFFINITY)
     assert knob.prior_of(ref, (0,), tree.proc) == (0, 5000)
 
 
@@ -75,7 +76,7 @@ def test_a_thread_born_with_our_mask_in_a_narrow_cpuset_does_not_have_it_in_a_wi
     kernel.set(MASK, (1,))
     narrowed(kernel, 0, 2)
     young = kernel.clone(thread(100), thread(3, start_ticks=1000))
-    bequest = Bequest(100, NativeKnob.AFFINITY, (1,), (), since_ticks=500)
+    bequest = Bequest(100, AFFINITY, (1,), (), since_ticks=500)
     put_back([Outstanding(MASK, (), ((1,),))], (), [bequest], kernel)
     narrowed(kernel, *ALL_CPUS)
     assert kernel.threads[young].mask == ALL_CPUS

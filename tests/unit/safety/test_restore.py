@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import KnobRef, NativeKnob, NativeValue, Write
+from dasec.knobs.groups import CONTROLLERS
+from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue, Write
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
+from dasec.knobs.slices import SLICE
+from dasec.knobs.words import EXT_LATENCY, EXT_WEIGHT
 from dasec.model import Restored
 from dasec.safety.journal.codec import Bequest
 from dasec.safety.journal.ledger import Outstanding
@@ -69,7 +74,7 @@ def test_doing_it_twice_changes_nothing_the_second_time(kernel: SmallKernel) -> 
 def test_slices_go_first_then_masks_weights_groups_and_last_controllers(kernel: SmallKernel) -> None:
     kernel.controllers["/cg/vm/cgroup.subtree_control"] = "cpu"
     kernel.make_group("/vm/dasec")
-    controllers = KnobRef(thread(1), NativeKnob.CONTROLLERS, "/cg/vm/cgroup.subtree_control")
+    controllers = KnobRef(thread(1), CONTROLLERS, "/cg/vm/cgroup.subtree_control")
     outstanding = [
         Outstanding(controllers, "", ("cpu",)),
         Outstanding(group_of(2), "/vm", ("/vm/dasec",)),
@@ -80,7 +85,7 @@ def test_slices_go_first_then_masks_weights_groups_and_last_controllers(kernel: 
     for one in outstanding:
         kernel.set(one.ref, one.ours[-1])
     put_back(outstanding, ("/cg/vm/dasec",), (), kernel)
-    kinds = [kind for kind, _ in kernel.log]
+    kinds = [kind.name for kind, _ in kernel.log]
     assert kinds == ["slice", "affinity", "weight_v1", "cgroup", "controllers"]
     assert kernel.controllers == {"/cg/vm/cgroup.subtree_control": ""}
 
@@ -140,7 +145,7 @@ def test_a_thread_born_after_our_write_that_nobody_held_gets_its_parents_prior(k
     kernel.clone(thread(1), young)
     kernel.clone(thread(1), old)
     child = kernel.clone(thread(1), thread(201, pid=200, start_ticks=1000))
-    bequest = Bequest(100, NativeKnob.SLICE, 4, 0, since_ticks=500)
+    bequest = Bequest(100, SLICE, 4, 0, since_ticks=500)
     put_back([Outstanding(slice_of(1), 0, (4,))], (), [bequest], kernel)
     have = {vcpu: kernel.threads[vcpu].slice_ns for vcpu in (young, child, old)}
     assert have == {young: DEFAULT_SLICE_NS, child: DEFAULT_SLICE_NS, old: 4}
@@ -152,12 +157,12 @@ def test_a_child_process_of_which_we_hold_another_knob_gets_the_mask_it_was_born
     """It is of two processes that we know: its own, and its parent, which it has the mask from."""
     kernel.set(mask_of(1), (1,))
     child = kernel.clone(thread(1), thread(201, pid=200, start_ticks=1000))
-    its_slice = KnobRef(child, NativeKnob.SLICE)
+    its_slice = KnobRef(child, SLICE)
     kernel.set(its_slice, 4)
     bequests = [
-        Bequest(100, NativeKnob.AFFINITY, (1,), ALL_CPUS, since_ticks=500),
-        Bequest(200, NativeKnob.SLICE, 4, 0, since_ticks=1000),
-        Bequest(200, NativeKnob.AFFINITY, (0,), ALL_CPUS, since_ticks=1000),
+        Bequest(100, AFFINITY, (1,), ALL_CPUS, since_ticks=500),
+        Bequest(200, SLICE, 4, 0, since_ticks=1000),
+        Bequest(200, AFFINITY, (0,), ALL_CPUS, since_ticks=1000),
     ]
     outstanding = [Outstanding(mask_of(1), ALL_CPUS, ((1,),)), Outstanding(its_slice, 0, (4,))]
     put_back(outstanding, (), bequests, kernel)
@@ -171,7 +176,7 @@ def test_a_process_that_is_just_being_born_while_its_parent_is_put_back_is_not_m
     kernel.set(slice_of(1), 4)
     child = thread(201, pid=200, start_ticks=1000)
     kernel.conceive(thread(1), child)
-    bequest = Bequest(100, NativeKnob.SLICE, 4, 0, since_ticks=500)
+    bequest = Bequest(100, SLICE, 4, 0, since_ticks=500)
     put_back([Outstanding(slice_of(1), 0, (4,))], (), [bequest], kernel)
     assert kernel.threads[child].slice_ns == DEFAULT_SLICE_NS
 
@@ -180,7 +185,7 @@ def test_what_the_main_thread_has_again_is_not_taken_from_those_born_with_it(ker
     """Somebody pinned thread 2 to CPU 1 before we gave it the mask that its main thread always had."""
     kernel.set(mask_of(2), ALL_CPUS)
     young = kernel.clone(thread(100), thread(3, start_ticks=1000))
-    bequest = Bequest(100, NativeKnob.AFFINITY, ALL_CPUS, (1,), since_ticks=500)
+    bequest = Bequest(100, AFFINITY, ALL_CPUS, (1,), since_ticks=500)
     put_back([Outstanding(mask_of(2), (1,), (ALL_CPUS,))], (), [bequest], kernel)
     assert kernel.threads[thread(2)].mask == (1,)
     assert kernel.threads[young].mask == ALL_CPUS
@@ -190,7 +195,7 @@ def test_no_thread_is_swept_where_the_process_may_be_another_one_by_now(kernel: 
     kernel.end(thread(1))
     young = kernel.start(thread(3, start_ticks=1000))
     kernel.threads[young].slice_ns = 4
-    bequest = Bequest(100, NativeKnob.SLICE, 4, 0, since_ticks=500)
+    bequest = Bequest(100, SLICE, 4, 0, since_ticks=500)
     put_back([Outstanding(slice_of(1), 0, (4,))], (), [bequest], kernel)
     assert kernel.threads[young].slice_ns == 4
 
@@ -222,7 +227,7 @@ def test_groups_go_innermost_first_and_those_born_in_them_to_the_first_group_not
 
 @pytest.mark.parametrize(
     "kind",
-    [NativeKnob.GRANULARITY, NativeKnob.THREAD_WEIGHT, NativeKnob.EXT_LATENCY, NativeKnob.EXT_WEIGHT],
+    [GRANULARITY, THREAD_WEIGHT, EXT_LATENCY, EXT_WEIGHT],
 )
 @pytest.mark.parametrize("prior", ["default", 2048])
 def test_a_knob_of_the_patch_or_of_our_scheduler_goes_back_to_its_number_or_to_its_default(
@@ -260,7 +265,7 @@ def test_if_nobody_can_be_asked_who_was_born_the_groups_are_removed_all_the_same
     kernel.set(slice_of(1), 4)
     kernel.make_group("/vm/dasec-1")
     kernel.broken = {"family"}
-    born = Bequest(100, NativeKnob.SLICE, 4, 0, 0)
+    born = Bequest(100, SLICE, 4, 0, 0)
     done = put_back([Outstanding(slice_of(1), 0, (4,))], ("/cg/vm/dasec-1",), (born,), kernel)
     assert done.failed == ("threads born with values of ours: list index out of range",)
     assert kernel.read(slice_of(1)) == DEFAULT_SLICE_NS

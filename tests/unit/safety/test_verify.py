@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux.knob import Write
+from dasec.knobs.knob import Write
 from dasec.safety import verify as verify_module
 from dasec.safety.journal.journal import Journal
 from dasec.safety.verify import verify

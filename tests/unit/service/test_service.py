@@ -12,7 +12,8 @@ import pytest
 from dasec.config.config import MatchSection, WorkloadSection, check
 from dasec.hosts.fake.fake import EXACT
 from dasec.hosts.fake.rehearsal import Rehearsal
-from dasec.linux.knob import KnobRef, NativeKnob, Write
+from dasec.knobs.knob import KnobRef, Write
+from dasec.knobs.slices import SLICE
 from dasec.model import IDLE, Capabilities, VcpuId
 from dasec.period import between
 from dasec.roster import RosterEntry
@@ -72,7 +73,7 @@ def test_a_dry_run_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_journal_of_a_dry_run_refuses_every_write() -> None:
     journal = NoJournal()
-    ref = KnobRef(VcpuId(1, 1, 1), NativeKnob.SLICE)
+    ref = KnobRef(VcpuId(1, 1, 1), SLICE)
     with pytest.raises(OSError, match="dry run"):
         journal.begin([Write(ref, 0, 4_000_000)])
     with pytest.raises(OSError, match="dry run"):

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from dasec.errors import ExitStatus, Refusal
+from dasec.knobs.knob import NativeValue
 from dasec.lab.demo.display import Clock, shown
 from dasec.lab.demo.situations import situations_for
 from dasec.lab.kit import facts, process, workspace
@@ -26,7 +27,6 @@ from dasec.lab.kit.scenario import Timing
 from dasec.lab.kit.signals import interruptible
 from dasec.lab.kit.tree import TOP_NAME, Tree
 from dasec.lab.kit.untouched import Look, changes
-from dasec.linux.knob import NativeValue
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import Fingerprint
 from dasec.safety.verify import Finding

@@ -5,13 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from ..knobs.knob import KnobRef, NativeValue
 from ..linux.errors import NotFair, ThreadGone
-from ..linux.knob import KnobRef, NativeKnob, NativeValue, may_be_cut
 from .journal.ledger import Outstanding
 from .kernel import Kernel
-
-OF_A_GROUP = frozenset({NativeKnob.WEIGHT_V1, NativeKnob.WEIGHT_V2, NativeKnob.CONTROLLERS, NativeKnob.QUOTA})
-"""These outlive the thread for whose sake they were changed."""
 
 _LOOKS = 3
 """How often a knob that reads like nobody's is looked at, as long as it reads differently each time."""
@@ -50,7 +47,7 @@ def judge(one: Outstanding, kernel: Kernel) -> KnobFate:
     try:
         return _compare_and_write(one, kernel, orphan=False)
     except ThreadGone:
-        if one.ref.kind not in OF_A_GROUP:
+        if not one.ref.kind.of_group:
             return KnobFate(one.ref, Fate.VANISHED)
     except NotFair:
         return KnobFate(one.ref, Fate.WAITING, f"{describe(one.ref)}: {Fate.WAITING}")
@@ -96,13 +93,13 @@ def as_before(one: Outstanding, present: NativeValue, kernel: Kernel) -> bool:
 def is_in_force(ref: KnobRef, value: NativeValue, present: NativeValue, kernel: Kernel) -> bool:
     """Does the knob read as it does while this value is what was last asked for? Raises ThreadGone, or
     OSError."""
-    return present == value or (may_be_cut(value, present) and present == kernel.in_force(ref, value))
+    return present == value or (ref.kind.may_read(value, present) and present == kernel.in_force(ref, value))
 
 
 def describe(ref: KnobRef) -> str:
     """A knob for the user's eye."""
-    place = f" ({ref.path})" if ref.kind in OF_A_GROUP else ""
-    return f"{ref.kind.value} of thread {ref.vcpu.tid} of process {ref.vcpu.pid}{place}"
+    place = f" ({ref.path})" if ref.kind.of_group else ""
+    return f"{ref.kind} of thread {ref.vcpu.tid} of process {ref.vcpu.pid}{place}"
 
 
 def shown(value: NativeValue) -> str:

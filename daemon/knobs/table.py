@@ -1,0 +1,40 @@
+"""All kinds of knobs, in the order in which they are put back.
+
+Slices and masks first, they are per thread; then weights; then quotas, of which the groups around may allow
+no more; then the group that a thread is in; and when groups of ours are gone, what those needed.
+A new kind is a file beside this one, and its line here.
+"""
+
+from __future__ import annotations
+
+from .groups import CGROUP, CONTROLLERS
+from .knob import NativeKnob
+from .masks import AFFINITY
+from .patched import GRANULARITY, THREAD_WEIGHT
+from .quotas import QUOTA
+from .slices import SLICE
+from .weights import WEIGHT_V1, WEIGHT_V2
+from .words import EXT_LATENCY, EXT_WEIGHT
+
+TABLE: tuple[NativeKnob, ...] = (
+    SLICE,
+    GRANULARITY,
+    EXT_LATENCY,
+    AFFINITY,
+    THREAD_WEIGHT,
+    EXT_WEIGHT,
+    WEIGHT_V1,
+    WEIGHT_V2,
+    QUOTA,
+    CGROUP,
+    CONTROLLERS,
+)
+
+INHERITED = tuple(kind for kind in TABLE if kind.inherited)
+
+_BY_NAME = {kind.name: kind for kind in TABLE}
+
+
+def named(name: str) -> NativeKnob:
+    """The kind that a journal calls so. Raises KeyError: another version's."""
+    return _BY_NAME[name]
