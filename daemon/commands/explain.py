@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from ..bandwidth.costs import Costs, in_words
 from ..errors import ExitStatus, Refusal
 from ..linux import cpulist
 from ..linux.printable import printable
-from ..model import NO_KNOBS, THREAD_KNOBS, Knob, KnobValue, Outcome, Vcpu
+from ..model import NO_KNOBS, THREAD_KNOBS, Knob, KnobValue, Outcome, Vcpu, Workload
 from ..record.lines import Unreadable
 from ..record.provenance import IN_FORCE, Ground, Grounds
 from ..record.tail import RecordTail, Seen
@@ -54,14 +55,26 @@ class VcpuStory(TypedDict):
     knobs: list[KnobStory]
 
 
+class LimitStory(TypedDict):
+    """What a workload's CPU limit did since the record begins: as `dasec status` says it of its time."""
+
+    limit_ppm: int
+    throttled_ms: int
+    used_up_by: list[tuple[str, int]]
+    stopped_ms: list[tuple[str, int]]
+    spared_ms: int
+
+
 class Story(TypedDict):
-    """What `dasec explain --json` prints. A weight is a number, a latency ns, an affinity a list of CPUs."""
+    """What `dasec explain --json` prints. A weight is a number, a latency ns, an affinity a list of CPUs.
+    `limit`: null where there is none."""
 
     workload: str
     share: int
     record: str
     period: int
     guard: str
+    limit: LimitStory | None
     vcpus: list[VcpuStory]
 
 
@@ -86,7 +99,7 @@ def answer(workload: str, record: Path | None, directory: Path, now_ns: int, *, 
 
 def explain(path: Path, name: str, status: Status | None) -> Story:
     """Why the knobs of a workload are what they are. Raises Refusal."""
-    last, grounds = _end(path)
+    last, grounds, costs = _end(path)
     workloads = {workload.name: workload for workload in last.period.workloads}
     if name not in workloads:
         from ..config.complaints import nearest  # it loads pydantic: half of what an answer takes
@@ -102,21 +115,36 @@ def explain(path: Path, name: str, status: Status | None) -> Story:
         record=str(path),
         period=last.line["period"],
         guard=said.get(name, ""),
+        limit=_limit(workloads[name], last, costs),
         vcpus=[_vcpu(vcpu, last, grounds) for vcpu in workloads[name].vcpus],
     )
 
 
-def _end(path: Path) -> tuple[Seen, Grounds]:
-    """The last period of a record, and the last write of each knob. Raises Refusal."""
-    last, grounds = None, Grounds()
+def _end(path: Path) -> tuple[Seen, Grounds, Costs]:
+    """The last period of a record, the last write of each knob, and what limits cost. Raises Refusal."""
+    last, grounds, costs = None, Grounds(), Costs()
     try:
         for last in RecordTail(path).read():
             grounds.read(last.line, last.layout)
+            costs.add(last.period)
     except Unreadable as error:
         raise Refusal(ExitStatus.USAGE, str(error)) from error
     if last is None:
         raise Refusal(ExitStatus.FAILED, f"{path}: holds no period yet: try again in a second")
-    return last, grounds
+    return last, grounds, costs
+
+
+def _limit(workload: Workload, last: Seen, costs: Costs) -> LimitStory | None:
+    limits = last.period.limits.get(workload.name)
+    if limits is None:
+        return None
+    return LimitStory(
+        limit_ppm=limits.tightest_ppm,
+        throttled_ms=costs.stopped_ns(workload.name) // 1_000_000,
+        used_up_by=list(costs.parts(workload)),
+        stopped_ms=list(costs.own_ms(workload)),
+        spared_ms=costs.spared_ns(workload.name) // 1_000_000,
+    )
 
 
 def _vcpu(vcpu: Vcpu, last: Seen, grounds: Grounds) -> VcpuStory:
@@ -181,6 +209,8 @@ def _lines(story: Story) -> Iterator[str]:
     )
     if story["guard"]:
         yield f"guard: {story['guard']}"
+    if story["limit"]:
+        yield from _limit_lines(story["limit"])
     if not any(knob["written"] or knob["failed"] for vcpu in story["vcpus"] for knob in vcpu["knobs"]):
         yield "nothing was written for it so far"
     for vcpu in story["vcpus"]:
@@ -189,6 +219,19 @@ def _lines(story: Story) -> Iterator[str]:
             first, *more = _knob_lines(knob)
             yield f"  {knob['knob'].replace('_', ' '):<21}{first}"
             yield from (f"{'':<23}{line}" for line in more)
+
+
+def _limit_lines(limit: LimitStory) -> Iterator[str]:
+    yield (
+        f"limit {limit['limit_ppm'] / 1e6:g} cores: stopped threads for {limit['throttled_ms'] / 1e3:.1f} s"
+        " since the record begins"
+    )
+    if used_up := limit["used_up_by"]:
+        yield f"{'':<2}used up by {in_words(used_up, '%', len(used_up))}"
+    if stopped := limit["stopped_ms"]:
+        yield f"{'':<2}own quotas and caps stopped {in_words(stopped, 'ms', len(stopped))}"
+    if limit["spared_ms"]:
+        yield f"{'':<2}without caps and loans it would have stopped all for {limit['spared_ms'] / 1e3:.1f} s"
 
 
 def _knob_lines(knob: KnobStory) -> Sequence[str]:

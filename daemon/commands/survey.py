@@ -51,9 +51,15 @@ def render(found: Capabilities, why_not: str | None, binding: Sequence[Binding] 
     lines = [f"backend: {found.backend}"]
     lines += [f"{name:<21} {'yes' if works else 'no':<4} {note}" for name, works, note in rows]
     lines += [f"warning: {warning}" for warning in found.warnings]
-    lines += [
-        f"limit of {one.cores:g} cores on {one.group}: it stopped threads for {one.stopped:.2f} s"
-        " in the last second (docs/bandwidth.md: `[bandwidth] caps`)"
-        for one in binding
-    ]
+    lines += map(_binding, binding)
     return "\n".join(map(printable, lines))
+
+
+def _binding(one: Binding) -> str:
+    """A limit and what it cost in a second: a second of four threads at once is 4 s."""
+    used = "" if one.used is None else f", while {one.used:.2f} cores were used"
+    return (
+        f"limit of {one.cores:g} cores on {one.group}: in {one.stopped_periods} of {one.periods} periods of"
+        f" the last second it stopped threads, for {one.stopped:.2f} s together{used}"
+        " (docs/bandwidth.md: `[bandwidth] caps`)"
+    )

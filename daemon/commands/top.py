@@ -7,17 +7,18 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ..bandwidth.costs import Costs, in_words
 from ..errors import ExitStatus, Refusal
 from ..linux import cpulist
 from ..linux.printable import printable
-from ..model import IDLE, NO_KNOBS, NO_LIMITS, Knob, Knobs, Workload
+from ..model import IDLE, NO_KNOBS, Knob, Knobs, Workload
 from ..record.lines import Unreadable
 from ..record.provenance import Ground, Grounds
 from ..record.tail import RecordTail, Seen
@@ -36,13 +37,22 @@ HEAD_LINES = 4
 more."""
 
 
+NARROWEST = 8
+"""Characters of a name of a vCPU or a change, whatever the width of the terminal."""
+
+SHOWN = 2
+"""Of the vCPUs that used up a limit: the column is narrow."""
+
+
 class Row(NamedTuple):
-    """One vCPU of late. `wait_ms` is the mean wait for a core of its dispatches."""
+    """One vCPU of late. `wait_ms` is the mean wait for a core of its dispatches. `stop_percent`: for so long
+    its own quota or cap stopped it."""
 
     name: str
     run_percent: float
     ready_percent: float
     wait_ms: float
+    stop_percent: float
     knobs: Knobs
     last: str
 
@@ -73,11 +83,21 @@ class Recent:
         found = [self._row(workload, number) for number in range(len(workload.vcpus))]
         return sorted(found, key=lambda row: -row.ready_percent)
 
-    def throttled_percent(self, workload: Workload) -> float:
-        """For how long its CPU limit stopped threads, over all CPUs: four at once are 400 %."""
-        limits = [seen.period.limits.get(workload.name, NO_LIMITS) for seen in self._seen]
+    def limit(self, workload: Workload) -> str:
+        """What its CPU limit did, in words: for how long it stopped threads, over all CPUs (four at once are
+        400 %), who used it up, and for how long caps kept it from stopping all."""
+        costs = Costs()
+        for seen in self._seen:
+            costs.add(seen.period)
         length_ns = sum(seen.period.length_ns for seen in self._seen)
-        return 100 * sum(each.throttled_ns for each in limits) / length_ns
+        stopped, spared = (
+            100 * table(workload.name) / length_ns for table in (costs.stopped_ns, costs.spared_ns)
+        )
+        used_up = in_words(costs.parts(workload), "%", SHOWN)
+        said = (
+            f"throttled {stopped:.1f} %" + (f" (by {used_up})" if used_up else "") + ", " if stopped else ""
+        )
+        return said + (f"caps spare {spared:.1f} %, " if spared else "")
 
     def _forget(self) -> None:
         total_ns = sum(seen.period.length_ns for seen in self._seen)
@@ -89,12 +109,18 @@ class Recent:
         last = self._seen[-1]
         used = [seen.period.usage.get(vcpu.id, IDLE) for seen in self._seen]
         length_ns = sum(seen.period.length_ns for seen in self._seen)
+        stopped_ns = sum(
+            limits.own[vcpu.id].throttled_ns
+            for seen in self._seen
+            if (limits := seen.period.limits.get(workload.name)) and vcpu.id in limits.own
+        )
         ready_ns, dispatches = sum(each.ready_ns for each in used), sum(each.dispatches for each in used)
         return Row(
             f"{printable(vcpu.name)} {vcpu.id.tid}",
             100 * sum(each.consumed_ns for each in used) / length_ns,
             100 * ready_ns / length_ns,
             ready_ns / max(dispatches, 1) / 1e6,
+            100 * stopped_ns / length_ns,
             last.period.knobs.get(vcpu.id, NO_KNOBS),
             _last(list(chain.from_iterable(self.grounds.of(vcpu.id, knob) for knob in Knob)), last),
         )
@@ -121,11 +147,18 @@ def picture(recent: Recent, status: Status | None, height: int) -> Group:
     last = recent.look()
     cores = [_cut(_cores(status))] if status and status["cores"] else []
     room = max(1, height - HEAD_LINES - len(cores))
-    lines = list(_lines(recent, last.period.workloads, status))
+    lines = list(_lines(recent, last, status))
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True, header_style="reverse")
-    for title in ("vCPU", "run %", "ready %", "wait ms", "weight", "latency", "CPUs", "last change"):
+    for title in _titles(last):
         left = title in ("vCPU", "last change")
-        table.add_column(title, justify="left" if left else "right", no_wrap=True, overflow="ellipsis")
+        justify: Literal["left", "right"] = "left" if left else "right"
+        table.add_column(
+            title,
+            justify=justify,
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=max(NARROWEST * left, len(title)),
+        )
     for line in lines if len(lines) <= room else lines[: room - 1]:
         table.add_row(*line)
     if len(lines) > room:
@@ -161,28 +194,34 @@ def _cut(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _lines(
-    recent: Recent, workloads: Sequence[Workload], status: Status | None
-) -> Iterator[tuple[Text | str, ...]]:
+def _lines(recent: Recent, last: Seen, status: Status | None) -> Iterator[tuple[Text | str, ...]]:
     """A line a workload and a line a vCPU."""
+    empty = [""] * (len(_titles(last)) - 4)
     reserved = {one["name"]: one["reserved"] for one in status["workloads"]} if status else {}
     off = {one["name"] for one in status["workloads"] if "policy off" in one["guard"]} if status else set()
-    for workload in workloads:
-        rows, throttled_percent = recent.rows(workload), recent.throttled_percent(workload)
+    for workload in last.period.workloads:
+        rows = recent.rows(workload)
         own = f"{reserved[workload.name]}, " if reserved.get(workload.name) else ""
-        stopped = f"throttled {throttled_percent:.1f} %, " if throttled_percent else ""
         yield (
             Text(printable(workload.name), style="bold"),
             f"{sum(row.run_percent for row in rows):.1f}",
             f"{sum(row.ready_percent for row in rows):.1f}",
-            *("", "", "", ""),
-            own + stopped + ("guard: policy off" if workload.name in off else f"share {workload.share}"),
+            *empty,
+            own
+            + recent.limit(workload)
+            + ("guard: policy off" if workload.name in off else f"share {workload.share}"),
         )
         for row in rows:
-            yield _line(row)
+            yield _line(row, is_limited=bool(last.period.limits))
 
 
-def _line(row: Row) -> tuple[Text | str, ...]:
+def _titles(last: Seen) -> tuple[str, ...]:
+    """Those of the columns; that of stops only where there are limits."""
+    stops = ("stop %",) if last.period.limits else ()
+    return ("vCPU", "run %", "ready %", "wait ms", *stops, "weight", "latency", "CPUs", "last change")
+
+
+def _line(row: Row, *, is_limited: bool) -> tuple[Text | str, ...]:
     weight, latency_ns, affinity = row.knobs
     style = (
         "red"
@@ -196,6 +235,7 @@ def _line(row: Row) -> tuple[Text | str, ...]:
         f"{row.run_percent:.1f}",
         Text(f"{row.ready_percent:.1f}", style=style),
         f"{row.wait_ms:.2f}",
+        *((f"{row.stop_percent:.1f}",) if is_limited else ()),
         "-" if weight is None else str(weight),
         "-" if latency_ns is None else milliseconds(latency_ns),
         "-" if affinity is None else cpulist.render(affinity),

@@ -14,11 +14,13 @@ NO_QUOTA = "max"
 
 
 class GroupUse(NamedTuple):
-    """Totals of a group: CPU time (0 where this hierarchy does not count it), and for how long its threads
-    were throttled, over all CPUs."""
+    """Totals of a group: CPU time (0 where this hierarchy does not count it), for how long its threads were
+    throttled, over all CPUs, the periods of its limit, and those in which it stopped somebody."""
 
     used_ns: int
     throttled_ns: int
+    periods: int = 0
+    stopped_periods: int = 0
 
 
 def quota_file(hierarchy: Hierarchy, group: str) -> str:
@@ -74,9 +76,11 @@ def usage_of(directory: str) -> GroupUse:
         if b" " in line
     )
     try:
+        periods = int(rows.get(b"nr_periods", 0)), int(rows.get(b"nr_throttled", 0))
         if b"throttled_time" in rows:
-            return GroupUse(0, int(rows[b"throttled_time"]))
-        return GroupUse(int(rows.get(b"usage_usec", 0)) * 1000, int(rows.get(b"throttled_usec", 0)) * 1000)
+            return GroupUse(0, int(rows[b"throttled_time"]), *periods)
+        used_ns, throttled_ns = (int(rows.get(key, 0)) * 1000 for key in (b"usage_usec", b"throttled_usec"))
+        return GroupUse(used_ns, throttled_ns, *periods)
     except ValueError as error:
         raise unknown_format(f"{directory}/cpu.stat holds what is no number") from error
 

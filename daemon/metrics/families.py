@@ -171,7 +171,13 @@ def _limits(tally: Totals, given: Sequence[tuple[str, Workload]]) -> Iterator[st
         "dasec_workload_throttled_seconds_total",
         "counter",
         "Time for which that limit stopped threads, over all CPUs.",
-        [(who, seconds(tally.throttled_ns[name])) for who, name, _ in limited],
+        [(who, seconds(tally.costs.stopped_ns(name))) for who, name, _ in limited],
+    )
+    yield family(
+        "dasec_workload_spared_seconds_total",
+        "counter",
+        "Time for which that limit would have stopped the whole workload without our caps, reckoned.",
+        [(who, seconds(tally.costs.spared_ns(name))) for who, name, _ in limited],
     )
     yield family(
         "dasec_workload_capped_vcpus",
@@ -211,6 +217,18 @@ def _vcpus(tally: Totals, now: Now) -> Iterator[str]:
         "counter",
         "Time running or ready in chains that siblings wait for, where the host counts it.",
         [(each.given, seconds(each.chain_ns)) for each in vcpus if each.chain_ns is not None],
+    )
+    yield family(
+        "dasec_vcpu_throttled_seconds_total",
+        "counter",
+        "Time for which a vCPU was stopped by its own quota or cap, where its workload has a limit.",
+        [(each.given, seconds(tally.costs.own_ns(vcpu))) for vcpu, each in tally.limited()],
+    )
+    yield family(
+        "dasec_vcpu_limit_used_seconds_total",
+        "counter",
+        "Time on a core in periods in which its workload's limit stopped somebody: who used the limit up.",
+        [(each.given, seconds(tally.costs.used_up_ns(vcpu))) for vcpu, each in tally.limited()],
     )
     yield from _knobs(tally, vcpus)
     yield from _as_libvirt(vcpus)

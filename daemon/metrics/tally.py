@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 
+from ..bandwidth.costs import Costs
 from ..model import IDLE, Knob, Knobs, Limits, Outcome, Usage, Vcpu, VcpuId, Workload
 from ..record.entries import Entry, Stages, VcpuOrder, in_order
 from .exposition import WAIT_BOUNDS_NS, Buckets, labels
@@ -63,12 +64,16 @@ class Totals:
         self.stage_ns: Counter[str] = Counter()
         self.workloads: tuple[Workload, ...] = ()
         self.limits: Mapping[str, Limits] = {}
-        self.throttled_ns: Counter[str] = Counter()
+        self.costs = Costs()
         self.knobs: list[Knobs | None] = []
         self._order: tuple[VcpuId, ...] = ()
         self._of: dict[VcpuId, VcpuTotals] = {}
         self._gone_consumed_ns: Counter[str] = Counter()
         self._gone_ready_ns: Counter[str] = Counter()
+
+    def limited(self) -> list[tuple[VcpuId, VcpuTotals]]:
+        """Those of workloads that have a limit."""
+        return [(vcpu, totals) for vcpu, totals in self._of.items() if totals.workload in self.limits]
 
     @property
     def vcpus(self) -> list[VcpuTotals]:
@@ -106,8 +111,7 @@ class Totals:
                 totals.add(used)
         self.knobs = in_order(period.knobs, self._order)
         self.limits = period.limits
-        for name, limits in period.limits.items():
-            self.throttled_ns[name] += limits.throttled_ns
+        self.costs.add(period)
 
     def _rearrange(self, workloads: tuple[Workload, ...]) -> None:
         """Who is there now; who was there before, in the same workload, goes on counting."""
@@ -124,4 +128,5 @@ class Totals:
                 self._gone_ready_ns[known.workload] += known.ready_ns
         for name in self._gone_consumed_ns.keys() - {workload.name for workload in workloads}:
             del self._gone_consumed_ns[name], self._gone_ready_ns[name]
+        self.costs.keep(self._of)
         self.workloads, self._order = workloads, VcpuOrder.of(workloads).order

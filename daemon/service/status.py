@@ -18,11 +18,18 @@ STALE_NS = 5_000_000_000
 """A daemon that has not reported for five intervals hangs, or its directory is full."""
 
 
+SHOWN = 3
+"""Of the vCPUs that used a limit up, or that their own stopped: the line must stay one."""
+
+
 class WorkloadStatus(TypedDict):
     """One workload as `dasec status` shows it. `left_out`: how many more threads it has than there is room
     for; `unheard`: how many managed ones have no slot for their wake-ups. `limit_ppm`: its tightest CPU limit
     in millionths of a core, 0: none known; `throttled_ms`: for how long that stopped threads since the daemon
-    started; `capped`: vCPUs with a cap below it. `reserved`: the class and the CPUs of its reservation."""
+    started; `used_up_by`: of what was used meanwhile the percentage of each vCPU; `stopped_ms`: for how long
+    its own quota or cap stopped each; `capped`: vCPUs with a cap below the limit; `spared_ms`: for so long it
+    would have stopped all without them (bandwidth/costs.py). `reserved`: the class and the CPUs of its
+    reservation."""
 
     name: str
     vcpus: int
@@ -32,6 +39,9 @@ class WorkloadStatus(TypedDict):
     unheard: int
     limit_ppm: int
     throttled_ms: int
+    used_up_by: list[tuple[str, int]]
+    stopped_ms: list[tuple[str, int]]
+    spared_ms: int
     capped: int
     reserved: str
 
@@ -139,10 +149,17 @@ def _limit(workload: WorkloadStatus) -> str:
     """Its CPU limit, in words."""
     if not workload["limit_ppm"]:
         return ""
+    from ..bandwidth.costs import in_words
+
     cores, stopped_s = workload["limit_ppm"] / 1e6, workload["throttled_ms"] / 1e3
+    used_up, spared_s = workload["used_up_by"], workload["spared_ms"] / 1e3
+    by_own = [(name, ms // 1000) for name, ms in workload["stopped_ms"] if ms >= 1000]
     return (
-        f", limit {cores:g} cores stopped threads for {stopped_s:.1f} s,"
-        f" {workload['capped']} vCPUs capped below it"
+        f", limit {cores:g} cores stopped threads for {stopped_s:.1f} s"
+        + (f" (used up by {in_words(used_up, '%', SHOWN)})" if used_up else "")
+        + f", {workload['capped']} vCPUs capped below it"
+        + (f", without which it would have stopped all for {spared_s:.1f} s" if spared_s else "")
+        + (f", their own quotas stopped {in_words(by_own, 's', SHOWN)}" if by_own else "")
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from ..bandwidth.costs import Costs
 from ..config.subject import Subject
 from ..guard.state import standings_in
 from ..linux import cpulist, procfs, whole_file
@@ -48,7 +49,7 @@ class StatusFile:
         self._rules: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._held: set[tuple[VcpuId, Knob]] = set()
-        self._throttled_ns: Counter[str] = Counter()
+        self._costs = Costs()
         self._reloads = 0
         self._not_reloaded: list[str] = []
         self._somebody_waits = False
@@ -67,8 +68,7 @@ class StatusFile:
                 self._held.add((change.vcpu, change.knob))
             elif outcome in (Outcome.VANISHED, Outcome.YIELDED):
                 self._held.discard((change.vcpu, change.knob))
-        for name, limits in entry.period.limits.items():
-            self._throttled_ns[name] += limits.throttled_ns
+        self._costs.add(entry.period)
         now_ns = self._clock()
         if now_ns - self._written_ns >= INTERVAL_NS or self._somebody_waits:
             self._somebody_waits = False
@@ -99,6 +99,7 @@ class StatusFile:
             for each in standings_in(entry.decision.state)
         }
         held = held_in(entry.decision.state, entry.period.topology)
+        self._costs.keep({vcpu.id for each in entry.period.workloads for vcpu in each.vcpus})
         return [
             WorkloadStatus(
                 name=each.name,
@@ -108,7 +109,10 @@ class StatusFile:
                 left_out=short.left_out.get(each.name, 0),
                 unheard=short.unheard.get(each.name, 0),
                 limit_ppm=limits.tightest_ppm,
-                throttled_ms=self._throttled_ns[each.name] // 1_000_000,
+                throttled_ms=self._costs.stopped_ns(each.name) // 1_000_000,
+                used_up_by=list(self._costs.parts(each)),
+                stopped_ms=list(self._costs.own_ms(each)),
+                spared_ms=self._costs.spared_ns(each.name) // 1_000_000,
                 capped=sum(1 for own in limits.own.values() if own.present_ppm),
                 reserved=_reserved(held, each.name),
             )

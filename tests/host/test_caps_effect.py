@@ -115,6 +115,7 @@ def test_a_probe_tells_which_limits_stop_threads_now(group: TestGroup, tmp_path:
         told = {one.group: one for one in binding_limits()}
         assert told[group.group].cores == 0.5
         assert told[group.group].stopped > 0
+        assert 0 < told[group.group].stopped_periods <= told[group.group].periods + 1
 
 
 def test_caps_of_a_killed_daemon_are_put_back_by_its_keeper(group: TestGroup, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from dasec.model import Change, Knob, Outcome, Result
+from dasec.model import Change, Knob, Limits, Outcome, OwnLimit, Result
 from tests.conftest import REPOSITORY, refuse
 
 from ..unit.service.periods import busy_history
@@ -52,7 +52,9 @@ def exposed() -> str:
     vcpu = period.workloads[0].vcpus[0].id
     chained = {who: used._replace(chain_ns=1) for who, used in period.usage.items()}
     result = Result(Change(vcpu, Knob.WEIGHT, 1, 2, "tsa.raise"), Outcome.APPLIED)
-    return text_of([entry._replace(period=replace(period, usage=chained), results=(result,))])
+    limits = {one.name: Limits(1_000_000, 0, 1, {vcpu: OwnLimit(500_000, 1)}) for one in period.workloads}
+    seen = replace(period, usage=chained, limits=limits)
+    return text_of([entry._replace(period=seen, results=(result,))])
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import time
 from typing import NamedTuple
 
 from ...linux import bandwidth, cgroupfs
+from ...linux.bandwidth import GroupUse
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
 
@@ -17,12 +18,15 @@ MOST = 5
 
 
 class Binding(NamedTuple):
-    """A group, its limit in cores, and the part of a second for which its threads were stopped, over all
-    CPUs."""
+    """A group, its limit in cores, the part of a second for which its threads were stopped, over all CPUs, in
+    how many of its periods, and what it used in cores (None: this hierarchy does not count it)."""
 
     group: str
     cores: float
     stopped: float
+    stopped_periods: int
+    periods: int
+    used: float | None
 
 
 def binding_limits() -> tuple[Binding, ...]:
@@ -38,17 +42,30 @@ def binding_limits() -> tuple[Binding, ...]:
     ]
     if not limited:
         return ()
-    before = {group: _throttled_ns(hierarchy, group) for group, _ in limited}
+    before = {group: _use(hierarchy, group) for group, _ in limited}
     time.sleep(LOOK_S)
     found = [
-        Binding(group, cores, (_throttled_ns(hierarchy, group) - before[group]) / (LOOK_S * 1e9))
+        _binding(group, cores, then, now)
         for group, cores in limited
+        if (then := before[group]) and (now := _use(hierarchy, group))
     ]
     return tuple(sorted((one for one in found if one.stopped > 0), key=lambda one: -one.stopped)[:MOST])
 
 
-def _throttled_ns(hierarchy: Hierarchy, group: str) -> int:
+def _binding(group: str, cores: float, then: GroupUse, now: GroupUse) -> Binding:
+    look_ns = LOOK_S * 1e9
+    return Binding(
+        group,
+        cores,
+        (now.throttled_ns - then.throttled_ns) / look_ns,
+        now.stopped_periods - then.stopped_periods,
+        now.periods - then.periods,
+        (now.used_ns - then.used_ns) / look_ns if now.used_ns else None,
+    )
+
+
+def _use(hierarchy: Hierarchy, group: str) -> GroupUse | None:
     try:
-        return bandwidth.usage_of(hierarchy.directory(group)).throttled_ns
+        return bandwidth.usage_of(hierarchy.directory(group))
     except (ThreadGone, OSError):
-        return 0
+        return None

@@ -81,7 +81,7 @@ class LimitLooks:
         found: dict[str, Limits] = {}
         for workload, around_ppm, directory, threads in self._limited:
             try:
-                used_ns, throttled_ns = bandwidth.usage_of(directory) if directory else _UNUSED
+                used_ns, throttled_ns = (bandwidth.usage_of(directory) if directory else _UNUSED)[:2]
             except (ThreadGone, OSError):
                 continue
             own = {thread.id: self._own(thread) for thread in threads if thread.takes_caps}

@@ -75,6 +75,7 @@ class World:
     managed: bool = True
     writes: list[tuple[int, VcpuId, int]] = field(default_factory=list)
     holding: CapMemory | None = None
+    seen: Callable[[Period], None] | None = None
 
     def __post_init__(self) -> None:
         self.pool = Pool(self.limit_ppm * OUTER_US // 1_000_000, OUTER_US)
@@ -116,6 +117,8 @@ class World:
 
     def _look(self) -> None:
         period = self._period()
+        if self.seen:
+            self.seen(period)
         capped = caps_after(period, period.workloads[0], self.waited_for, self.holding)
         self.holding = capped.holding
         for thread in self.threads:

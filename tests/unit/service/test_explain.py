@@ -13,7 +13,7 @@ import pytest
 
 from dasec.commands.explain import Story, VcpuStory, explain, record_of, render
 from dasec.errors import ExitStatus, Refusal
-from dasec.model import Knob, Knobs, Outcome
+from dasec.model import IDLE, Knob, Knobs, Limits, Outcome, OwnLimit
 from dasec.policies import POLICIES, RULES
 from dasec.service.status import INTERVAL_NS
 
@@ -113,6 +113,28 @@ def test_a_workload_of_which_nothing_was_written_is_said_so(tmp_path: Path) -> N
     assert "nothing was written for it so far" in render(explain(tmp_path / "r", "calm", None))
 
 
+def test_a_workload_with_a_limit_says_what_that_cost_and_what_caps_spared(tmp_path: Path) -> None:
+    entries = []
+    for entry in busy_history(3):
+        vcpus = [vcpu.id for vcpu in entry.period.workloads[0].vcpus]
+        usage = dict.fromkeys(vcpus, IDLE._replace(consumed_ns=50_000_000))
+        own = dict.fromkeys(vcpus, OwnLimit(625_000, 30_000_000))
+        limits = {"hungry": Limits(1_000_000, 0, 1_000_000, own)}
+        entries.append(entry._replace(period=replace(entry.period, usage=usage, limits=limits)))
+    recorded(tmp_path / "r", entries)
+    told = explain(tmp_path / "r", "hungry", None)
+    limit = told["limit"]
+    assert limit
+    assert (limit["limit_ppm"], limit["throttled_ms"]) == (1_000_000, 3)
+    assert {part for _, part in limit["used_up_by"]} == {100 // len(vcpus)}
+    assert {ms for _, ms in limit["stopped_ms"]} == {90}
+    assert limit["spared_ms"] > 0
+    said = render(told)
+    assert "limit 1 cores: stopped threads for 0.0 s since the record begins" in said
+    assert "without caps and loans it would have stopped all for 0.2 s" in said
+    assert explain(tmp_path / "r", "calm", None)["limit"] is None
+
+
 def test_an_unknown_workload_is_one_line_with_the_nearest_name(tmp_path: Path) -> None:
     recorded(tmp_path / "r", busy_history(2))
     answer = dasec("explain", "hungri", "--record", tmp_path / "r")
@@ -130,6 +152,7 @@ def test_a_thread_that_calls_itself_an_escape_code_does_nothing_to_the_terminal(
         record="r",
         period=1,
         guard="",
+        limit=None,
         vcpus=[VcpuStory(vcpu="\x1b[2J\nweb\udcff", tid=7, knobs=[])],
     )
     assert render(story).splitlines()[-1] == "�[2J�web� (thread 7)"

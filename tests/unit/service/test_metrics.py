@@ -410,10 +410,16 @@ def test_the_budget_is_a_metric() -> None:
 def test_a_limit_its_throttling_and_caps_are_told_of_workloads_that_have_one() -> None:
     (entry,) = busy_history(1)
     vcpus = [vcpu.id for vcpu in entry.period.workloads[0].vcpus]
-    limits = {"hungry": Limits(1_500_000, 0, 700_000_000, {vcpus[0]: OwnLimit(300_000, 0)})}
+    limits = {"hungry": Limits(1_500_000, 0, 700_000_000, {vcpus[0]: OwnLimit(300_000, 250_000_000)})}
     limited = entry._replace(period=replace(entry.period, limits=limits))
     text = text_of([limited, limited])
     assert 'dasec_workload_limit_cores{workload="hungry"} 1.5' in text
     assert 'dasec_workload_throttled_seconds_total{workload="hungry"} 1.4' in text
     assert 'dasec_workload_capped_vcpus{workload="hungry"} 1' in text
+    assert 'dasec_workload_spared_seconds_total{workload="hungry"} 0' in text
+    stopped = values(text, "dasec_vcpu_throttled_seconds_total")
+    used_up = values(text, "dasec_vcpu_limit_used_seconds_total")
+    assert len(stopped) == len(used_up) == len(vcpus)
+    assert sorted(stopped.values()) == [0.0] * (len(vcpus) - 1) + [0.5]
+    assert sum(used_up.values()) > 0
     assert 'dasec_workload_limit_cores{workload="calm"}' not in text

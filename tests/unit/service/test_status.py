@@ -14,7 +14,7 @@ from dasec.config.subject import Subject
 from dasec.hosts.fake.fake import EXACT
 from dasec.linux import procfs
 from dasec.log import Announcer
-from dasec.model import Change, Knob, Knobs, Limits, Outcome, OwnLimit, Result, Shortfall
+from dasec.model import IDLE, Change, Knob, Knobs, Limits, Outcome, OwnLimit, Result, Shortfall
 from dasec.record.entries import Entry
 from dasec.reservations.grants import CpuClass
 from dasec.reservations.keep import Kept, ReservationState
@@ -205,7 +205,31 @@ def test_a_workload_with_a_limit_says_how_long_that_stopped_it_and_who_is_capped
     hungry, calm = status["workloads"]
     assert (hungry["limit_ppm"], hungry["throttled_ms"], hungry["capped"]) == (1_500_000, 1400, 1)
     assert (calm["limit_ppm"], calm["throttled_ms"], calm["capped"]) == (0, 0, 0)
-    assert ", limit 1.5 cores stopped threads for 1.4 s, 1 vCPUs capped below it" in render(status)
+    assert ", limit 1.5 cores stopped threads for 1.4 s (used up by " in render(status)
+    assert ", 1 vCPUs capped below it" in render(status)
+
+
+def test_who_used_a_limit_up_whom_their_own_stopped_and_what_caps_spared_are_told(tmp_path: Path) -> None:
+    clock = Clock()
+    (entry,) = busy_history(1)
+    vcpus = entry.period.workloads[0].vcpus
+    usage = {vcpu.id: IDLE._replace(consumed_ns=entry.period.length_ns * 4 // 5) for vcpu in vcpus}
+    own = {vcpu.id: OwnLimit(800_000, 600_000_000) for vcpu in vcpus}
+    stopping = replace(entry.period, usage=usage, limits={"hungry": Limits(1_500_000, 0, 1, {})})
+    capping = replace(entry.period, usage=usage, limits={"hungry": Limits(1_500_000, 0, 0, own)})
+    told(tmp_path, clock, [entry._replace(period=period) for period in (stopping, capping, capping)])
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    hungry, _ = status["workloads"]
+    part = 100 // len(vcpus)
+    assert list(map(tuple, hungry["used_up_by"])) == [(vcpu.name, part) for vcpu in vcpus]
+    assert list(map(tuple, hungry["stopped_ms"])) == [(vcpu.name, 1200) for vcpu in vcpus]
+    length_ns = entry.period.length_ns
+    assert hungry["spared_ms"] == 2 * (length_ns - length_ns * 15 // (10 * len(vcpus))) // 1_000_000
+    said = render(status)
+    assert f"used up by {vcpus[0].name} {part} %" in said
+    assert "without which it would have stopped all for 0.1 s" in said
+    assert f"their own quotas stopped {vcpus[0].name} 1 s" in said
 
 
 def test_reserved_cpus_are_shown_with_their_workload_and_as_a_map(tmp_path: Path) -> None:

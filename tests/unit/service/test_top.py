@@ -160,6 +160,7 @@ def test_the_line_of_a_workload_says_for_how_long_its_limit_stopped_threads(tmp_
     ]
     recorded(tmp_path / "r", entries)
     said = {line.split()[0]: line for line in dasec("top", "--record", tmp_path / "r").out.splitlines()[3:]}
+    assert "stop %" in dasec("top", "--record", tmp_path / "r").out
     # 60 of 320 ms
-    assert "throttled 18.8 %, share" in said["hungry"]
+    assert "throttled 18.8 %" in said["hungry"]
     assert "throttled" not in said["calm"]
