@@ -81,19 +81,24 @@ def probe(as_json: bool) -> None:
 
 @commands.command()
 @json_option
+@click.option("--check", is_flag=True, help="Print what is not in order only, and fail if anything is.")
 @directory_option
-def status(as_json: bool, directory: Path) -> None:
+def status(as_json: bool, check: bool, directory: Path) -> None:
     """Show what the running daemon does."""
     import json
     import time
 
-    from ..service.status import Absent, read, render
+    from ..service.status import Absent, complaints, read, render
 
     found = read(directory, time.monotonic_ns())
     if isinstance(found, Absent):
         if as_json:
             click.echo(json.dumps({"running": False, "why": found.why}))
         raise Refusal(ExitStatus.FAILED, found.why)
+    if check:
+        if wrong := complaints(found):
+            raise Refusal(ExitStatus.FAILED, *map(printable, wrong))
+        return
     click.echo(json.dumps({"running": True, **found}, indent=2) if as_json else render(found))
 
 

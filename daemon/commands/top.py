@@ -22,7 +22,7 @@ from ..model import IDLE, NO_KNOBS, Knob, Knobs, Workload
 from ..record.lines import Unreadable
 from ..record.provenance import Ground, Grounds
 from ..record.tail import RecordTail, Seen
-from ..service.status import Status
+from ..service.status import POLICY_OFF, Status
 from .explain import record_of
 from .rule_text import milliseconds
 
@@ -198,7 +198,7 @@ def _lines(recent: Recent, last: Seen, status: Status | None) -> Iterator[tuple[
     """A line a workload and a line a vCPU."""
     empty = [""] * (len(_titles(last)) - 4)
     reserved = {one["name"]: one["reserved"] for one in status["workloads"]} if status else {}
-    off = {one["name"] for one in status["workloads"] if "policy off" in one["guard"]} if status else set()
+    off = {one["name"] for one in status["workloads"] if POLICY_OFF in one["guard"]} if status else set()
     for workload in last.period.workloads:
         rows = recent.rows(workload)
         own = f"{reserved[workload.name]}, " if reserved.get(workload.name) else ""
@@ -209,7 +209,7 @@ def _lines(recent: Recent, last: Seen, status: Status | None) -> Iterator[tuple[
             *empty,
             own
             + recent.limit(workload)
-            + ("guard: policy off" if workload.name in off else f"share {workload.share}"),
+            + (f"guard: {POLICY_OFF}" if workload.name in off else f"share {workload.share}"),
         )
         for row in rows:
             yield _line(row, is_limited=bool(last.period.limits))

@@ -57,6 +57,12 @@ def _cgroup(path: str) -> str:
     return path
 
 
+def _top_cgroup(name: str) -> str:
+    if "/" in name or "\0" in name or name in (".", ".."):
+        raise ValueError(f"{name!r} is no name of a group at the top of the hierarchy")
+    return name
+
+
 def _shown(name: str) -> str:
     if not name.isprintable():
         raise ValueError(f"{name!r} has characters that cannot be shown")
@@ -92,6 +98,9 @@ class HostSection(Section):
     )
     own_cgroups: bool = Field(default=False, description="true or false")
     bpf: bool = Field(default=True, description="true or false")
+    keeper_cgroup: Annotated[str, AfterValidator(_top_cgroup)] = Field(
+        default="", max_length=255, description="the name of a cgroup at the top of the hierarchy"
+    )
     weights: Literal["auto", "on", "off"] = Field(default="auto", description='"auto", "on" or "off"')
     on_foreign_write: Literal["yield", "reapply", "alert"] = Field(
         default="yield", description='"yield", "reapply" or "alert"'

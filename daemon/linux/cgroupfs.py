@@ -159,7 +159,21 @@ def parse_mounts(mountinfo: bytes, controller: str = "cpu") -> tuple[Hierarchy, 
     (since 6.9 also #), and nothing else; a word may be empty. "-" ends the optional ones. A line of a file
     system that forgot to escape is nobody's hierarchy.
     """
-    found = []
+    return tuple(
+        Hierarchy(2 if each.kind == b"cgroup2" else 1, each.mount, each.root, controller)
+        for each in _all_mounts(mountinfo)
+        if each.kind == b"cgroup2" or controller.encode() in each.options
+    )
+
+
+class _Mount(NamedTuple):
+    kind: bytes
+    options: list[bytes]
+    root: str
+    mount: str
+
+
+def _all_mounts(mountinfo: bytes) -> Iterator[_Mount]:
     for line in mountinfo.split(b"\n"):
         if b" - cgroup" not in line:
             continue  # most are others: not worth taking apart
@@ -167,11 +181,21 @@ def parse_mounts(mountinfo: bytes, controller: str = "cpu") -> tuple[Hierarchy, 
         words, kind, options = left.split(b" "), right.partition(b" ")[0], right.rpartition(b" ")[2]
         if len(words) < _WORDS_TO_MOUNT or kind not in (b"cgroup", b"cgroup2"):
             continue
-        if kind == b"cgroup" and controller.encode() not in options.split(b","):
-            continue
         root, mount = (os.fsdecode(_unescape(word)) for word in words[3:5])
-        found.append(Hierarchy(2 if kind == b"cgroup2" else 1, mount, root, controller))
-    return tuple(found)
+        yield _Mount(kind, options.split(b","), root, mount)
+
+
+def tops(proc: str = procfs.PROC) -> tuple[str, ...]:
+    """Where hierarchies are mounted, whatever they control."""
+    return tuple(each.mount for each in _all_mounts(procfs.read_bytes(f"{proc}/self/mountinfo")))
+
+
+def is_shown_from_inside(proc: str = procfs.PROC) -> bool:
+    """Is this process in a cgroup namespace of its own, beside mounts of the whole host's hierarchies? Then
+    /proc names all groups from its own on ("/../web"), which cannot be found below a mount by their names."""
+    return any(
+        each.root.startswith("/..") for each in _all_mounts(procfs.read_bytes(f"{proc}/self/mountinfo"))
+    )
 
 
 def _mounts(proc: str, controller: str) -> tuple[Hierarchy, ...]:

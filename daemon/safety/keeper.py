@@ -38,17 +38,21 @@ class KeeperFailed(OSError):
 class Keeper:
     """One running keeper."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, cgroup: str) -> None:
         """Use `Keeper.start`."""
-        self._directory = directory
+        self._directory, self._cgroup = directory, cgroup
         self._spawned_s = time.monotonic()
-        self._process, self._life, self._ready = _spawn(directory)
+        self._process, self._life, self._ready = _spawn(directory, cgroup)
 
     @classmethod
-    def start(cls, directory: Path) -> Keeper:
-        """Start a keeper and wait until it is ready. Raises KeeperFailed: then write no knob."""
+    def start(cls, directory: Path, cgroup: str = "") -> Keeper:
+        """Start a keeper and wait until it is ready. Raises KeeperFailed: then write no knob.
+
+        `cgroup`: the name of one at the top of each hierarchy that it moves to (outside.py); empty: it stays
+        where the daemon is.
+        """
         try:
-            keeper = cls(directory)
+            keeper = cls(directory, cgroup)
         except OSError as error:
             text = f"keeper: {sys.executable} cannot be started: {error.strerror}"
             raise KeeperFailed(error.errno, text) from error
@@ -76,7 +80,7 @@ class Keeper:
             self._close()
             self._spawned_s = now_s
             with contextlib.suppress(OSError):
-                self._process, self._life, self._ready = _spawn(self._directory)
+                self._process, self._life, self._ready = _spawn(self._directory, self._cgroup)
         return False
 
     def dismiss(self) -> None:
@@ -114,7 +118,7 @@ class Keeper:
         self._life = self._ready = -1
 
 
-def _spawn(directory: Path) -> tuple[subprocess.Popen[bytes], int, int]:
+def _spawn(directory: Path, cgroup: str) -> tuple[subprocess.Popen[bytes], int, int]:
     """The process, our end of its life line, and the end on which it says that it is ready."""
     package = Path(__file__).resolve().parent.parent
     life_there, life_here = os.pipe()
@@ -124,7 +128,7 @@ def _spawn(directory: Path) -> tuple[subprocess.Popen[bytes], int, int]:
     try:
         place = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, *arguments, str(place)],
+            [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, *arguments, str(place), cgroup],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=(life_there, ready_there, place),

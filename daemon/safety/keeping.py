@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..linux.printable import printable
 from .journal.directory import MOMENTARY, JournalBusy
+from .outside import Outside
 from .restore import recover
 
 NAME = "dasec-keeper"
@@ -38,11 +39,16 @@ _NICE = -10
 _SURVIVED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1)
 
 
-def keep(directory: Path, daemon_pid: int, life: int, ready: int, place: int) -> int:
+def keep(directory: Path, daemon_pid: int, life: int, ready: int, place: int, outside: Outside) -> int:
     """Run until the daemon has ended. `life`: the pipe whose other end only the daemon has open; `place`: the
     directory, open, so that the journal is found wherever somebody has moved it."""
     for number in _SURVIVED:
         signal.signal(number, signal.SIG_IGN)
+    try:
+        outside.enter()
+    except OSError as error:
+        _say(f"cannot move to the cgroup {outside.name}: {error}")
+        return 1
     _settle_in()
     watched = _watch(life, daemon_pid)
     gc.collect()
@@ -52,7 +58,9 @@ def keep(directory: Path, daemon_pid: int, life: int, ready: int, place: int) ->
     os.close(ready)
     if watched is not None:
         watched.poll()
-    return 0 if _dismissed(life) else max(_put_back(directory, at) for at in _places(directory, place))
+    status = 0 if _dismissed(life) else max(_put_back(directory, at) for at in _places(directory, place))
+    outside.remove()
+    return status
 
 
 def _settle_in() -> None:
@@ -137,6 +145,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    """Arguments: directory, the daemon's pid, the two pipes' descriptors and the directory's."""
-    directory, daemon_pid, life, ready, place = sys.argv[1:6]
-    os._exit(keep(Path(directory), int(daemon_pid), int(life), int(ready), int(place)))
+    """Arguments: directory, the daemon's pid, the pipes' descriptors, the directory's, a cgroup's name."""
+    directory, daemon_pid, life, ready, place, cgroup = sys.argv[1:7]
+    outside = Outside.named(cgroup)
+    os._exit(keep(Path(directory), int(daemon_pid), int(life), int(ready), int(place), outside))

@@ -12,6 +12,7 @@ from ..log import Announcer
 from ..model import Period, PolicyState, Workload
 from ..policy import layers_of
 from ..record.entries import Entry
+from .status import POLICY_OFF
 
 BLIND_PERIODS = 25
 """A workload that competed in so many periods (two seconds), none of its wake-ups counted, is said to be
@@ -29,7 +30,7 @@ def verdict_of(standing: GuardStanding, policy: str, period_ms: int) -> str:
     )
     if standing.verdict is Verdict.FINE:
         return f"no harm: {seen}"
-    return f"{seen}: policy off here for {(standing.until - standing.since) * period_ms / 1000:.0f} s"
+    return f"{seen}: {POLICY_OFF} here for {(standing.until - standing.since) * period_ms / 1000:.0f} s"
 
 
 def blind_in(state: PolicyState) -> tuple[str, ...]:

@@ -197,7 +197,7 @@ def _left_elsewhere(host: HostLock) -> Iterator[str]:
 def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage]:
     """The host with a keeper."""
     try:
-        keeper = Keeper.start(order.directory)
+        keeper = Keeper.start(order.directory, order.config.host.keeper_cgroup)
     except OSError as error:
         raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
     try:

@@ -21,6 +21,9 @@ STALE_NS = 5_000_000_000
 SHOWN = 3
 """Of the vCPUs that used a limit up, or that their own stopped: the line must stay one."""
 
+POLICY_OFF = "policy off"
+"""Is in the guard's word on a workload that it keeps the policy off (policy_alerts.py)."""
+
 
 class WorkloadStatus(TypedDict):
     """One workload as `dasec status` shows it. `left_out`: how many more threads it has than there is room
@@ -109,6 +112,16 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
     if not Status.__required_keys__ <= status.keys():
         return Absent(f"{path}: is of another version: use the `dasec` that the daemon (process {pid}) is of")
     return status
+
+
+def complaints(status: Status) -> tuple[str, ...]:
+    """What keeps this daemon from being in order, a line each: what whoever rolls it out waits for."""
+    return (
+        *(f"trouble: {trouble}" for trouble in status["troubles"]),
+        *(f"not reloaded: {line}" for line in status["not_reloaded"]),
+        *(f"guard: {w['name']}: {w['guard']}" for w in status["workloads"] if POLICY_OFF in w["guard"]),
+        *((f"{status['violations']} violations of an invariant",) if status["violations"] else ()),
+    )
 
 
 def render(status: Status) -> str:

@@ -10,8 +10,11 @@ from ...linux import cpus, procfs
 from ...linux.errors import ThreadGone
 
 RIVALS: Mapping[str, str] = {
+    # By comm, which the kernel cuts at 15 bytes: nri-resource-policy-balloons, -topology-aware.
     "systemd": "daemon-reload resets cpu.shares of its units (systemd #17938)",
     "kubelet": "its static CPU policy rewrites cpusets",
+    "koordlet": "it rewrites cpusets, shares and quotas of pods",
+    "nri-resource-po": "its policy rewrites cpusets and shares of pods",
     "numad": "it moves processes between NUMA nodes",
     "tuned": "its scheduler plugin sets affinities",
     "libvirtd": "vcpupin and schedinfo write the same knobs",

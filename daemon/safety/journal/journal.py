@@ -26,6 +26,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...knobs.knob import KnobRef, NativeValue, Write
+from ...linux.cgroupfs import is_shown_from_inside
 from ..heirs import Heirs
 from . import codec
 from .directory import Directory, Notice, unreadable
@@ -46,6 +47,11 @@ and never more than 0.1 s to read it all (docs/measurements.md)."""
 MAX_HELD = 65_536
 """Knobs held at once: four for each of 16 384 vCPUs. Who has more to enter asks `without_room` which to leave
 out; beyond it `begin` refuses."""
+
+FROM_INSIDE = (
+    "this process sees the host's cgroups from a namespace of its own, where they have other names:"
+    " start it with `nsenter --cgroup=/proc/1/ns/cgroup`, or the container with the host's (docs/fleet.md)"
+)
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -77,8 +83,10 @@ class Journal:
 
         Bad content never raises: it is set aside and reported, and its intact entries count.
         Raises JournalBusy (two daemons), or OSError where the directory itself cannot be used or
-        the journal cannot be read now.
+        the journal cannot be read now, or where groups have other names than on the host.
         """
+        if is_shown_from_inside():
+            raise OSError(errno.EXDEV, FROM_INSIDE)
         place = Directory(directory, create=create, at=at)
         try:
             place.lock(wait_s)

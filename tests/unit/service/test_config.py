@@ -132,8 +132,8 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[host]\ncpu = '0'\n" + WORKLOAD, "host.cpu: unknown key: did you mean `cpus`?"),
         (
             "[host]\nxyzzy = 1\n" + WORKLOAD,
-            "host.xyzzy: unknown key: known here: backend, bpf, cpus, max_threads_per_workload,"
-            " on_foreign_write, own_cgroups",
+            "host.xyzzy: unknown key: known here: backend, bpf, cpus, keeper_cgroup,"
+            " max_threads_per_workload, on_foreign_write, own_cgroups",
         ),
         (
             "[[workload]]\nname = 'a'\nmatch = { com = 'x' }\n",

@@ -18,7 +18,7 @@ from dasec.model import IDLE, Change, Knob, Knobs, Limits, Outcome, OwnLimit, Re
 from dasec.record.entries import Entry
 from dasec.reservations.grants import CpuClass
 from dasec.reservations.keep import Kept, ReservationState
-from dasec.service.status import INTERVAL_NS, STALE_NS, Absent, read, render
+from dasec.service.status import INTERVAL_NS, STALE_NS, Absent, Status, complaints, read, render
 from dasec.service.status_file import StatusFile
 
 from .periods import STATE, busy_history
@@ -244,3 +244,19 @@ def test_reserved_cpus_are_shown_with_their_workload_and_as_a_map(tmp_path: Path
     assert [tuple(each) for each in status["cores"]] == [("0", "hungry"), ("1", "hungry 0.5")]
     assert "cores 1: hungry 0.5" in render(status)
     assert ", reserved exclusive 0-1" in render(status)
+
+
+def test_what_is_in_order_has_no_complaint_and_each_thing_that_is_not_has_one(tmp_path: Path) -> None:
+    clock = Clock()
+    told(tmp_path, clock, busy_history(2))
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert complaints(status) == ()
+    first, *others = status["workloads"]
+    first = {**first, "guard": "took 1.4 times as long: policy off here for 60 s"}
+    ill: Status = {**status, "troubles": ["disk"], "violations": 2, "workloads": [first, *others]}
+    assert complaints(ill) == (
+        "trouble: disk",
+        "guard: hungry: took 1.4 times as long: policy off here for 60 s",
+        "2 violations of an invariant",
+    )

@@ -1,0 +1,64 @@
+"""What `kubectl apply -k` would send: valid for Kubernetes, with the least that the daemon needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+
+from dasec.config.config import load
+
+from .manifests import FOLDER, container_of, daemonset_of, rendered
+
+VARIANTS = ("base", "stable", "canary")
+KUBERNETES = ("1.29", "1.34", "1.37")
+"""Old, between, and the newest that kubernetes-validate knows."""
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_object_is_valid(variant: str, version: str) -> None:
+    for each in rendered(variant):
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_the_schema_refuses_what_is_misspelt() -> None:
+    wrong = json.loads(json.dumps(daemonset_of("base")))
+    wrong["spec"]["template"]["spec"]["hostPid"] = True
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, KUBERNETES[-1], strict=True)
+
+
+def test_its_configuration_is_one_that_the_daemon_takes(tmp_path: Path) -> None:
+    (config,) = (each for each in rendered("base") if each["kind"] == "ConfigMap")
+    file = tmp_path / "dasec.toml"
+    file.write_text(config["data"]["dasec.toml"])
+    assert load(file).host.keeper_cgroup
+
+
+def test_canaries_and_all_others_share_no_node_and_no_pod() -> None:
+    canary, stable = (daemonset_of(one)["spec"] for one in ("canary", "stable"))
+    assert canary["selector"] != stable["selector"]
+    (label,) = canary["template"]["spec"]["nodeSelector"].items()
+    affinity = stable["template"]["spec"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": label[0], "operator": "NotIn", "values": [label[1]]}]
+
+
+def test_what_it_may_do_is_what_the_service_may_and_the_way_into_the_hosts_cgroup_namespace() -> None:
+    service = Path(__file__).parents[2] / "packaging/systemd/dasec.service"
+    (line,) = re.findall(r"^CapabilityBoundingSet=(.*)$", service.read_text(), re.MULTILINE)
+    of_the_service = {word.removeprefix("CAP_") for word in line.split()}
+    may: dict[str, Any] = container_of("base")["securityContext"]
+    assert set(may["capabilities"]["add"]) == of_the_service | {"SYS_ADMIN"}
+    assert may["capabilities"]["drop"] == ["ALL"]
+    assert may["allowPrivilegeEscalation"] is False
+    assert may["readOnlyRootFilesystem"] is True
+
+
+def test_the_image_is_of_our_package() -> None:
+    assert re.search(r"^COPY dasec_\*_amd64\.deb ", (FOLDER / "Dockerfile").read_text(), re.MULTILINE)
