@@ -12,9 +12,14 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from guests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from libvirt import virDomain
 
 SCRIPT = r"""
 set -e
@@ -37,6 +42,10 @@ printf 'host_uuid = "%s"\n' "$(cat /proc/sys/kernel/random/uuid)" >>/etc/libvirt
 touch /run/libvirt/ready
 exec sleep infinity
 """
+
+
+_MANAGED_SAVE = 1
+"""VIR_DOMAIN_UNDEFINE_MANAGED_SAVE in libvirt-domain.h."""
 
 
 def missing_tools() -> list[str]:
@@ -78,12 +87,26 @@ class Libvirtd:
 
     def destroy(self) -> None:
         """End all domains, by a connection of its own: others may have broken."""
+        self._each(lambda domain: domain.destroy())
+
+    def clear(self) -> None:
+        """No domain is left, running or defined, by a libvirtd that answers: a test that failed may have left
+        one that is stopped, or none."""
+        if "libvirtd" in self._daemons:
+            self._daemons["libvirtd"].send_signal(signal.SIGCONT)
+        if not self._answers():
+            self.kill()
+            self.start()
+        self.destroy()
+        self._each(lambda domain: domain.undefineFlags(_MANAGED_SAVE))
+
+    def _each(self, end: Callable[[virDomain], object]) -> None:
         import libvirt
 
         connection = libvirt.open(self.uri)
         for domain in connection.listAllDomains():
-            with contextlib.suppress(libvirt.libvirtError):  # libvirtd has just given it up
-                domain.destroy()
+            with contextlib.suppress(libvirt.libvirtError):  # it does not run, or has just gone
+                end(domain)
         connection.close()
 
     def running(self) -> int:

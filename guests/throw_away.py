@@ -113,7 +113,7 @@ def debian_kernel(meta_package: str, modules: Sequence[str] = MODULES) -> GuestK
     """The kernel that Debian's meta package names, downloaded once and unpacked without installing it."""
     package = _concrete_package(meta_package)
     release = package.removeprefix("linux-image-")
-    tree = CACHE / package
+    tree = CACHE / f"{package}-{_content(package)[:16]}"
     if not (tree / "complete").exists():
         with one_at_a_time(CACHE):
             _unpack(package, release, tree)
@@ -161,6 +161,12 @@ def _unpack(package: str, release: str, tree: Path) -> None:
 def _concrete_package(meta_package: str) -> str:
     depends = _run(["apt-cache", "depends", "--important", meta_package])
     return next(match.group(1) for match in re.finditer(r"Depends: (linux-image-\S+)", depends))
+
+
+def _content(package: str) -> str:
+    """The hash of the package that apt would fetch, so that clones share it and a rebuilt one is another."""
+    said = _run(["apt-cache", "show", "--no-all-versions", package])
+    return next(line.removeprefix("SHA256: ") for line in said.splitlines() if line.startswith("SHA256: "))
 
 
 def modules_with_needs(tree: Path, release: str, names: Iterable[str]) -> Iterator[Path]:

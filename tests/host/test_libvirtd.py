@@ -194,3 +194,18 @@ def test_a_domain_that_stops_is_gone_in_the_next_period(libvirtd: Libvirtd, conn
     wait_for(lambda: bool(made.isActive()))
     assert len(periods.period()) == 1
     made.destroy()
+
+
+@pytest.mark.parametrize("left", ["killed", "stopped"])
+def test_nothing_is_left_for_the_next_test_whatever_became_of_libvirtd(
+    libvirtd: Libvirtd, connection: virConnect, left: str
+) -> None:
+    import libvirt
+
+    connection.createXML(DOMAIN)
+    connection.defineXML(DOMAIN.replace("dasec-test", "dasec-test-other"))
+    {"killed": libvirtd.kill, "stopped": libvirtd.stop_answering}[left]()
+    libvirtd.clear()
+    again = libvirt.open(libvirtd.uri)
+    assert again.listAllDomains() == []
+    again.close()

@@ -77,6 +77,9 @@ class Fleet:
         directory = str(libvirtd.directory)
         self._workloads = LibvirtWorkloads([rule], by_metadata=True, directory=directory)
         self._now_ns = 0
+
+    def begin(self) -> None:
+        """All three run."""
         for name in self._names:
             self._define(name)
             self._domain(name).create()
@@ -85,12 +88,10 @@ class Fleet:
     def close(self) -> None:
         """Everything back, and every domain gone."""
         self.stage.close()
-        for domain in self._connection.listAllDomains():
-            for end in (domain.destroy, lambda domain=domain: domain.undefineFlags(1)):
-                with contextlib.suppress(self._error):  # it does not run, or was undefined as it ran
-                    end()
+        self._libvirtd.clear()
         wait_for(lambda: groups(FLEET) == {})
-        self._connection.close()
+        with contextlib.suppress(self._error):  # libvirtd had died, and the test with it
+            self._connection.close()
 
     # Periods.
 
@@ -261,6 +262,18 @@ def _change(vcpu: VcpuId, knob: Knob, old: int, new: int) -> Change:
     return Change(vcpu, knob, old, new, "test")
 
 
+@pytest.fixture
+def fleet(libvirtd: Libvirtd, tmp_path: Path) -> Iterator[Fleet]:
+    """Nothing of it is left for the next test, whatever fails in this one."""
+    made = Fleet(libvirtd, tmp_path)
+    try:
+        made.begin()
+        yield made
+    finally:
+        made.close()
+    assert not [path for path in open_files() if "/machine/qemu-" in path]
+
+
 def open_files() -> Iterator[str]:
     """What this process holds open."""
     for name in os.listdir("/proc/self/fd"):
@@ -268,10 +281,7 @@ def open_files() -> Iterator[str]:
             yield os.readlink(f"/proc/self/fd/{name}")
 
 
-def test_fifty_random_events_on_real_domains_leave_no_wrong_knob_and_no_group(
-    libvirtd: Libvirtd, tmp_path: Path
-) -> None:
-    fleet = Fleet(libvirtd, tmp_path)
+def test_fifty_random_events_on_real_domains_leave_no_wrong_knob_and_no_group(fleet: Fleet) -> None:
     try:
         for _ in range(EVENTS):
             fleet.event()
@@ -282,15 +292,9 @@ def test_fifty_random_events_on_real_domains_leave_no_wrong_knob_and_no_group(
         assert fleet.stage.journal.outstanding() == ()
     finally:
         print(dict(fleet.happened))
-        fleet.close()
-    assert not [path for path in open_files() if "/machine/qemu-" in path]
 
 
 def test_a_vcpu_that_the_guest_gives_back_is_let_go_although_libvirt_waits_on(
-    libvirtd: Libvirtd, tmp_path: Path
+    fleet: Fleet,
 ) -> None:
-    fleet = Fleet(libvirtd, tmp_path)
-    try:
-        fleet.unplug()
-    finally:
-        fleet.close()
+    fleet.unplug()
