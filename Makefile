@@ -38,7 +38,7 @@ demo: ## the main job on this machine, as root; under five minutes (DEMO_ARGS="-
 
 experiments-quick: ## every application that can run here, every policy, as root; under 15 minutes
 	@tools/setup
-	$(BIN)/python -m experiments.studies.apps run experiments/studies/apps/quick.toml --anyway --out results/experiments-quick
+	$(BIN)/python -m experiments run experiments/studies/apps/quick.toml --anyway --out results/experiments-quick
 
 vms-quick: ## three KVM guests of our own: plain host, critical, oracle; as root, five minutes (VMS_ARGS=--libvirt)
 	@tools/setup python

@@ -1,6 +1,6 @@
 """GluonCV's image classification and action recognition, in an environment of its own.
 
-Nothing is downloaded unless `python -m experiments.studies.apps gluoncv` is asked to make that
+Nothing is downloaded unless `python -m experiments.drivers gluoncv` is asked to make that
 environment. Models have random weights: what is computed does not depend on them.
 """
 
@@ -78,7 +78,7 @@ class GluonCV:
             how = (
                 NO_PYTHON
                 if shutil.which(PYTHON) is None
-                else "`python -m experiments.studies.apps gluoncv` makes one"
+                else "`python -m experiments.drivers gluoncv` makes one"
             )
             return f"{folder}: no environment: {how}"
         done = subprocess.run(

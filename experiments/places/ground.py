@@ -49,7 +49,7 @@ def blame_watch(say: Say, *, wanted: bool) -> Iterator[BlameWatch | None]:
         watch.close()
 
 
-def leaving_as_before(experiment: str, folder: Path, measure: Callable[[], None]) -> None:
+def leaving_as_before(folder: Path, measure: Callable[[], None]) -> None:
     """Measure. Refuses to go on when it is interrupted; says what is not as before."""
     before = look()
     try:
@@ -58,8 +58,8 @@ def leaving_as_before(experiment: str, folder: Path, measure: Callable[[], None]
     except Interrupted:
         raise Refusal(
             ExitStatus.FAILED,
-            f"{experiment}: interrupted: the host is as before; {folder} keeps what was finished:"
-            " the same command goes on",
+            "interrupted: the host is as before; {folder} keeps what was finished:"
+            f" {folder} keeps what was finished: the same command goes on",
         ) from None
     for line in changes(before, look()):
         click.echo(f"warning: host not as before: {line}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dasec.lab.kit.arms import NO_LIMIT, ON_SCX, SCX, WATCHED, settings_of
+from dasec.lab.kit.arms import CONTROL, GUARDED, NO_LIMIT, ON_SCX, SCX, WATCHED, settings_of
 from dasec.policies import POLICIES
 
 from .variants import variant_of
@@ -20,8 +20,16 @@ ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
 
 def known(arm: str) -> str:
     """The arm. ValueError if it is none."""
-    named = {*POLICIES, *ALONE, WATCHED, SCX, NO_LIMIT, *(f"{ON_SCX}{policy}" for policy in POLICIES)}
-    if arm.removesuffix(CAPS) not in named and variant_of(arm) is None:
+    named = {
+        *POLICIES,
+        *ALONE,
+        CONTROL,
+        WATCHED,
+        SCX,
+        NO_LIMIT,
+        *(f"{ON_SCX}{policy}" for policy in POLICIES),
+    }
+    if arm.removesuffix(CAPS).removesuffix(GUARDED) not in named and variant_of(arm) is None:
         raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
     return arm
 

@@ -1,52 +1,33 @@
-"""What is to be measured: cells (a load at a ratio, a utilisation and a layout), how often, in what order."""
+"""Loads of the catalogue at ratios, utilisations and layouts: `loads = [...]`. Pure; guests import it."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from dasec.lab.kit.arms import GUARDED, settings_of
 from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.run import DemoPlan
-from dasec.lab.kit.scenario import Scenario, Timing
+from dasec.lab.kit.scenario import Scenario
 
 from .blocks import Block
 from .loads import LOADS, Impossible, Wanted
 from .oracle import ORACLE, oracle_settings
+from .terms import Cells, Count, Place, PlacedCell, Terms
 from .variants import variant_of
 
-RUN_OVERHEAD_S = 0.8
-"""What a run takes beside its own time, about: 0.3 s to stop the daemon and remove groups, as in the demo
-(experiments/studies/demo/README.md), and something for starts that were missed and made again."""
+NOT_INSIDE = "memcached"
+"""A program that guests do not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """Everything that the suite was asked to do; a results folder belongs to one of these."""
-
-    loads: tuple[str, ...]
-    ratios: tuple[float, ...]
-    utilisations: tuple[float, ...]
-    layouts: tuple[str, ...]
-    arms: tuple[str, ...]
-    repetitions: int
-    seconds: float
-    warmup_s: float
-    lead_s: float
-    cores: int
-    seed: int
-    blame: bool
-    records: bool
-
-    @property
-    def timing(self) -> Timing:
-        """Of each run."""
-        return Timing(self.seconds, self.warmup_s, self.lead_s)
-
-    @property
-    def run_s(self) -> float:
-        """How long a run takes, about."""
-        return self.timing.total_s + RUN_OVERHEAD_S
+def _load(name: str) -> str:
+    """The name. ValueError if there is no such load."""
+    if name not in LOADS:
+        raise ValueError(f"{name} is unknown: known are {', '.join(LOADS)}")
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,46 +46,63 @@ class Cell:
         return f"{self.load}-r{self.ratio:g}-u{self.utilisation:g}-{self.layout}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """Those that exist, and why others do not."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite(Terms):
+    """Each load at each point."""
 
-    possible: tuple[Cell, ...]
-    impossible: tuple[str, ...]
+    loads: Annotated[tuple[Annotated[str, AfterValidator(_load)], ...], Field(min_length=1)]
+    ratios: Annotated[tuple[Annotated[float, Field(gt=0, le=1000)], ...], Field(min_length=1)] = (4.0, 8.0)
+    utilisations: Annotated[tuple[Annotated[float, Field(gt=0, le=2)], ...], Field(min_length=1)] = (
+        0.6,
+        0.85,
+    )
+    """Work asked for a core."""
+    layouts: Annotated[tuple[GroupLayout, ...], Field(min_length=1)] = (GroupLayout.FLAT,)
+    repetitions: Count = 8
+    blame: bool = True
+
+    def __post_init__(self) -> None:
+        self.check_machine()
+        if self.place is not Place.HOST and NOT_INSIDE in self.loads:
+            raise ValueError(f"{NOT_INSIDE} is not in guests: leave it out")
+
+    @property
+    def cells(self) -> Cells[Cell]:
+        """All points that were asked for. Two that come out alike are one."""
+        possible: dict[tuple[str, str, Scenario], Cell] = {}
+        impossible = []
+        for load in self.loads:
+            for ratio in self.ratios:
+                for utilisation in self.utilisations:
+                    try:
+                        scenario = LOADS[load].build(Wanted(self.cpus, ratio, utilisation, self.timing))
+                    except Impossible as why:
+                        impossible.append(f"{load} at ratio {ratio:g} and utilisation {utilisation:g}: {why}")
+                        continue
+                    for layout in self.layouts:
+                        cell = Cell(load, ratio, utilisation, str(layout), scenario)
+                        possible.setdefault((load, str(layout), scenario), cell)
+        return Cells(tuple(possible.values()), tuple(impossible))
+
+    def plan(self, block: Block[PlacedCell]) -> DemoPlan:
+        """The block as the kit takes it."""
+        return plan_of(self, block)
 
 
-def cells_of(wish: Wish) -> Cells:
-    """All points that were asked for. Two that come out alike are one."""
-    possible: dict[tuple[str, str, Scenario], Cell] = {}
-    impossible = []
-    for load in wish.loads:
-        for ratio in wish.ratios:
-            for utilisation in wish.utilisations:
-                try:
-                    scenario = LOADS[load].build(Wanted(wish.cores, ratio, utilisation, wish.timing))
-                except Impossible as why:
-                    impossible.append(f"{load} at ratio {ratio:g} and utilisation {utilisation:g}: {why}")
-                    continue
-                for layout in wish.layouts:
-                    cell = Cell(load, ratio, utilisation, layout, scenario)
-                    possible.setdefault((load, layout, scenario), cell)
-    return Cells(tuple(possible.values()), tuple(impossible))
-
-
-def plan_of(wish: Wish, block: Block[Cell]) -> DemoPlan:
-    """The block as the demo's machinery takes it; arrivals depend on seed, cell and repetition alone."""
+def plan_of(terms: Terms, block: Block[PlacedCell]) -> DemoPlan:
+    """The block as the kit takes it; arrivals depend on seed, cell and repetition alone."""
     critical = [name for tenant in block.cell.scenario.tenants for name in tenant.critical]
-    seed = random.Random(f"{wish.seed}/{block.cell.name}").randrange(2**31)
+    seed = random.Random(f"{terms.seed}/{block.cell.name}").randrange(2**31)
     return DemoPlan(
         block.cell.scenario,
         GroupLayout(block.cell.layout),
-        wish.timing,
-        wish.arms,
-        wish.repetitions,
+        terms.timing,
+        terms.arms,
+        terms.repetitions,
         seed,
         {
             ORACLE: oracle_settings(critical),
-            **{arm: settings_of(arm) for arm in wish.arms if arm.endswith(GUARDED)},
-            **{one.arm: one.settings for one in map(variant_of, wish.arms) if one},
+            **{arm: settings_of(arm) for arm in terms.arms if arm.endswith(GUARDED)},
+            **{one.arm: one.settings for one in map(variant_of, terms.arms) if one},
         },
     )

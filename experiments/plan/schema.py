@@ -14,13 +14,14 @@ from pydantic_core import to_json
 from dasec.config.complaints import Complaint, complaints_of, nearest
 from dasec.config.config import ConfigError, check
 from dasec.config.section import Section
-from dasec.errors import ExitStatus, Refusal
+from dasec.errors import Refusal
 from dasec.lab.kit.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.layout import NEUTRAL
 from dasec.policies import POLICIES
 
 from ..drivers.driver import Driver, Kind, Order
+from .file import Told, refusal
 
 NAME = r"^[a-z0-9][a-z0-9-]*$"
 NAME_WANTED = "a name of small letters, digits and hyphens"
@@ -137,24 +138,16 @@ class Experiment(Section):
         return tuple(dict.fromkeys(one.driver for mix in self.mix for one in mix.workload))
 
 
-def load(path: Path, drivers: Mapping[str, Driver]) -> Experiment:
-    """The experiment in `path`. Refuses with every reason why it is none."""
-    try:
-        raw = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise _refusal(path, [f"{error.strerror}: give a readable file"]) from error
-    except UnicodeDecodeError as error:
-        raise _refusal(path, [f"byte {error.start} is not UTF-8: save it as UTF-8"]) from error
-    except tomllib.TOMLDecodeError as error:
-        raise _refusal(path, [f"not TOML: {error}: mend that line"]) from error
+def checked(raw: Told, path: Path, drivers: Mapping[str, Driver]) -> Experiment:
+    """The experiment that `path` tells of. Refuses with every reason why it is none."""
     complaints = list(_between_keys(raw, drivers))
     try:
         experiment = Experiment.model_validate_json(to_json(raw, inf_nan_mode="constants"))
     except ValidationError as error:
-        raise _refusal(path, [*map(str, complaints_of(error, Experiment)), *map(str, complaints)]) from None
+        raise refusal(path, [*map(str, complaints_of(error, Experiment)), *map(str, complaints)]) from None
     complaints += _of_drivers(experiment, drivers)
     if complaints:
-        raise _refusal(path, list(map(str, complaints)))
+        raise refusal(path, list(map(str, complaints)))
     return experiment
 
 
@@ -173,10 +166,6 @@ def _of_drivers(experiment: Experiment, drivers: Mapping[str, Driver]) -> Iterat
                     driver.critical(one.order(one.called))
             except Refusal as refusal:
                 yield from (Complaint(f"{where}.options", line, "") for line in refusal.lines)
-
-
-def _refusal(path: Path, lines: list[str]) -> Refusal:
-    return Refusal(ExitStatus.USAGE, *(f"{path}: {line}" for line in lines))
 
 
 def _between_keys(raw: Mapping[str, object], drivers: Iterable[str]) -> Iterator[Complaint]:

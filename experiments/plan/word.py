@@ -31,7 +31,7 @@ class Worded:
     @property
     def word(self) -> str:
         """For the kernel's command line."""
-        return word_of(TypeAdapter(type(self)).dump_json(self))
+        return word_of(TypeAdapter(type(self)).dump_json(self, exclude_defaults=True))
 
     @classmethod
     def read(cls, word: str) -> Self:

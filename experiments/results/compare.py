@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.ratios import Effect, Estimate, estimate, paired_ratios, verdict
 
+from ..plan.blocks import Named
 from .analysis import JUDGED, PACE
 from .effects import effect
-from .folder import EXPERIMENT, Results, Row, host_line
 from .page import html, table
+from .rows import Row, host_line
 
 COLUMNS = ("cell", "of", "arm", "metric", "before", "after", "after / before", "worst A/A", "verdict")
 
@@ -40,30 +42,39 @@ class Comparison:
     differences: tuple[Difference, ...]
 
 
-def differences_of(before: Results, after: Results) -> Comparison:
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One folder."""
+
+    folder: Path
+    title: str
+    asked: Mapping[str, object]
+    host: Mapping[str, object]
+    rows: Sequence[Row[Named]]
+
+
+def differences_of(before: Side, after: Side) -> Comparison:
     """Refuses two folders that have no cell in common."""
     known = {(row.cell.name, row.part): row for row in before.rows}
     pairs = [(known[key], row) for row in after.rows if (key := (row.cell.name, row.part)) in known]
     if not pairs:
-        raise Refusal(
-            ExitStatus.USAGE, f"{EXPERIMENT}: {before.folder}, {after.folder}: have no cell in common"
-        )
+        raise Refusal(ExitStatus.USAGE, f"{before.folder}, {after.folder}: have no cell in common")
     differences = tuple(one for pair in pairs for one in _differences(*pair))
     return Comparison(f"{before.folder} – {after.folder}", tuple(_conditions(before, after)), differences)
 
 
-def _conditions(before: Results, after: Results) -> Iterator[str]:
-    yield f"before: {before.experiment.title}: {host_line(before.asked.host)}, seed {before.experiment.seed}"
-    yield f"after: {after.experiment.title}: {host_line(after.asked.host)}, seed {after.experiment.seed}"
-    mine, theirs = before.experiment.model_dump(mode="json"), after.experiment.model_dump(mode="json")
-    other = sorted(key for key in mine if mine[key] != theirs[key] and key not in ("title", "claim"))
+def _conditions(before: Side, after: Side) -> Iterator[str]:
+    for which, one in (("before", before), ("after", after)):
+        yield f"{which}: {one.title or one.folder.name}: {host_line(one.host)}, seed {one.asked['seed']}"
+    mine, theirs = before.asked, after.asked
+    other = sorted(key for key in mine if mine[key] != theirs.get(key) and key not in ("title", "claim"))
     if other:
         yield f"not the same experiment: {', '.join(other)} differ"
-    if before.experiment.seed != after.experiment.seed:
+    if mine["seed"] != theirs["seed"]:
         yield "other arrivals: repetitions are paired by number only"
 
 
-def _differences(before: Row, after: Row) -> Iterator[Difference]:
+def _differences(before: Row[Named], after: Row[Named]) -> Iterator[Difference]:
     for arm in before.arms:
         if arm not in after.arms:
             continue

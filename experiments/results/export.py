@@ -11,7 +11,9 @@ from pathlib import Path
 
 from dasec.lab.load_tool import PERCENTILES
 
-from .folder import Results, Row
+from ..plan.points import Cell
+from .folder import Results
+from .rows import Row
 
 RUNS, COMPARISONS, DOCUMENT = "runs.csv", "comparisons.csv", "results.json"
 
@@ -67,7 +69,7 @@ def _runs(results: Results) -> Iterator[dict[str, object]]:
                     }
 
 
-def _comparisons(rows: Sequence[Row]) -> Iterator[dict[str, object]]:
+def _comparisons(rows: Sequence[Row[Cell]]) -> Iterator[dict[str, object]]:
     """One line for each metric of each arm beside the plain host."""
     for row in rows:
         for arm, compared in row.summary.arms.items():
@@ -86,7 +88,7 @@ def _comparisons(rows: Sequence[Row]) -> Iterator[dict[str, object]]:
                 }
 
 
-def _place(row: Row) -> dict[str, object]:
+def _place(row: Row[Cell]) -> dict[str, object]:
     cell = row.cell
     return {
         "cell": cell.name,
@@ -107,7 +109,7 @@ def _document(results: Results) -> dict[str, object]:
     }
 
 
-def _row(row: Row) -> dict[str, object]:
+def _row(row: Row[Cell]) -> dict[str, object]:
     plain = asdict(row.summary)
     plain["cell"] = _place(row)
     return {"part": row.part, **_finite(plain)}

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit.ratios import Estimate, estimate, geometric_mean
 from dasec.lab.kit.results import RunResult
 
 from ..drivers.catalogue import DRIVERS
 from ..plan.points import Cell, Gap, arms_of, cells_of
 from ..plan.schema import Experiment
-from .analysis import LATENCIES, PACE, Summary, summarise
+from .analysis import summarise
+from .rows import ALL, Row
 from .store import Asked, Done, Store
 
-EXPERIMENT = "apps"
 CONDITIONS = "conditions.json"
-ALL = "all"
-"""The part of a cell that is the whole of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,35 +31,6 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A cell, or the instances of one workload in it."""
-
-    part: str
-    summary: Summary[Cell]
-    blocks: tuple[Done, ...]
-
-    @property
-    def cell(self) -> Cell:
-        """Where it belongs."""
-        return self.summary.cell
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """As they were measured there."""
-        return tuple(sorted({run.arm for run in self.blocks[0].runs}))
-
-    def values(self, arm: str, metric: str) -> tuple[float, ...]:
-        """One a repetition: each instance has one voice. Nothing if it is missing in any repetition."""
-        found = tuple(_value(one.of(arm), metric) for one in self.blocks)
-        return found if all(found) else ()
-
-    def absolute(self, arm: str, metric: str) -> Estimate | None:
-        """In ns, requests a second or cores, with its interval; None where nothing has measured it."""
-        values = self.values(arm, metric)
-        return estimate(values) if values else None
-
-
-@dataclass(frozen=True, slots=True)
 class Results:
     """All of it."""
 
@@ -70,7 +38,7 @@ class Results:
     asked: Asked[Experiment]
     conditions: Conditions
     done: tuple[Done, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Row[Cell], ...]
 
     @property
     def experiment(self) -> Experiment:
@@ -78,7 +46,7 @@ class Results:
         return self.asked.wish
 
     @property
-    def whole(self) -> tuple[Row, ...]:
+    def whole(self) -> tuple[Row[Cell], ...]:
         """One row a cell."""
         return tuple(row for row in self.rows if row.part == ALL)
 
@@ -93,7 +61,7 @@ _CONDITIONS = TypeAdapter(Conditions)
 
 def store_in(folder: Path) -> Store[Experiment]:
     """The folder as a place for blocks."""
-    return Store(folder, Experiment, EXPERIMENT)
+    return Store(folder, Experiment)
 
 
 def raw_folder(folder: Path, cell: Cell, repetition: int, arm: str) -> Path:
@@ -111,7 +79,7 @@ def read(folder: Path) -> Results:
     store = store_in(folder)
     asked = store.asked()
     if asked is None:
-        raise Refusal(ExitStatus.USAGE, f"{EXPERIMENT}: {folder}: holds no results: give their folder")
+        raise Refusal(ExitStatus.USAGE, f"{folder}: holds no results: give their folder")
     file = folder / CONDITIONS
     conditions = _CONDITIONS.validate_json(file.read_bytes()) if file.exists() else Conditions()
     done = store.done()
@@ -119,7 +87,7 @@ def read(folder: Path) -> Results:
     return Results(folder, asked, conditions, done, tuple(_rows(asked.wish, cells, done)))
 
 
-def _rows(experiment: Experiment, cells: Iterable[Cell], done: Sequence[Done]) -> Iterator[Row]:
+def _rows(experiment: Experiment, cells: Iterable[Cell], done: Sequence[Done]) -> Iterator[Row[Cell]]:
     for cell in cells:
         arms = arms_of(experiment, cell)
         parts = (ALL, *cell.parts) if len(cell.parts) > 1 else (ALL,)
@@ -138,18 +106,3 @@ def _part(done: Done, cell: Cell, part: str) -> Done:
 
 def _only(run: RunResult, names: set[str]) -> RunResult:
     return replace(run, tenants=tuple(one for one in run.tenants if one.name in names))
-
-
-def _value(run: RunResult, metric: str) -> float:
-    """Of a run as a whole: the geometric mean of its instances, 0 if none has it."""
-    if metric == PACE:
-        rate = _value(run, "throughput")
-        return 1 / rate if rate else 0.0
-    served = [one for one in run.tenants if metric not in LATENCIES or one.latencies.count]
-    values = [value for one in served if (value := one.value(metric)) > 0]
-    return geometric_mean(values) if values else 0.0
-
-
-def host_line(host: Mapping[str, object]) -> str:
-    """What was measured on, in short."""
-    return f"Linux {host['kernel']}, {host['cpus']} CPUs, {host['cpu_model']}"

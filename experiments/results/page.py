@@ -11,13 +11,15 @@ from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.ratios import CONFIDENCE, Estimate
 
 from ..plan.oracle import ORACLE
+from ..plan.points import Cell
 from ..run import knobs
 from ..run.measure import RECORD
 from .analysis import JUDGED, PACE
 from .effects import effect
-from .folder import ALL, Results, Row, host_line
+from .folder import Results
 from .occasions import Occasions, occasions
 from .pictures import Picture, draw
+from .rows import ALL, Row, host_line
 
 PAGE = "report.html"
 STYLE = """body{font:15px/1.45 sans-serif;max-width:75em;margin:2em auto;padding:0 1em}
@@ -109,11 +111,11 @@ def _gaps(results: Results) -> Iterator[str]:
     yield table(("what", "why"), rows, "gap") if rows else "<p>Nothing that was asked for is missing.</p>"
 
 
-def _where(row: Row) -> tuple[str, ...]:
+def _where(row: Row[Cell]) -> tuple[str, ...]:
     return (row.cell.name, row.part)
 
 
-def _others(results: Results, row: Row) -> list[str]:
+def _others(results: Results, row: Row[Cell]) -> list[str]:
     return [arm for arm in results.experiment.arms if arm != NONE and arm in row.arms]
 
 

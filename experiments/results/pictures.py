@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from dasec.lab.demo.plot import COLOURS, DASHES, NINES, NS_PER_MS, PERCENTILES, RATIOS, label_of
 from dasec.lab.load_tool import merged, percentile_curve
 
+from ..plan.points import Cell
 from .analysis import JUDGED, PACE
-from .folder import ALL, Results, Row
+from .folder import Results
 from .occasions import Occasions
+from .rows import ALL, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,18 +59,20 @@ def draw(results: Results, found: Mapping[str, Mapping[str, Occasions]]) -> Iter
         yield Picture("Threads that wait while others are ready, cumulative", _png(draw_waiting(found, arms)))
 
 
-def _shown(rows: Sequence[Row]) -> list[Row]:
+def _shown(rows: Sequence[Row[Cell]]) -> list[Row[Cell]]:
     """The parts where a cell has several, else the whole."""
     split = {row.cell.name for row in rows if row.part != ALL}
     return [row for row in rows if row.part != ALL or row.cell.name not in split]
 
 
-def _called(row: Row) -> str:
+def _called(row: Row[Cell]) -> str:
     return row.cell.mix if row.part == ALL else f"{row.cell.mix}: {row.part}"
 
 
-def _along_ratio(rows: Sequence[Row], arms: Sequence[str], metric: str, unit: float, label: str) -> Figure:
-    groups: dict[str, list[Row]] = {}
+def _along_ratio(
+    rows: Sequence[Row[Cell]], arms: Sequence[str], metric: str, unit: float, label: str
+) -> Figure:
+    groups: dict[str, list[Row[Cell]]] = {}
     for row in rows:
         cell = row.cell
         factor = "" if cell.rate_factor == 1 else f", rates × {cell.rate_factor:g}"
@@ -98,7 +102,7 @@ def _along_ratio(rows: Sequence[Row], arms: Sequence[str], metric: str, unit: fl
     return figure
 
 
-def _beside_plain(rows: Sequence[Row], arms: Sequence[str]) -> Figure:
+def _beside_plain(rows: Sequence[Row[Cell]], arms: Sequence[str]) -> Figure:
     """Each cell and arm a bar of uncertainty."""
     metrics = [name for name in (*JUDGED, PACE) if any(name in row.summary.spread for row in rows)]
     figure, panels = _panels(len(metrics), height=1.0 + 0.16 * len(rows) * len(arms))
@@ -124,7 +128,7 @@ def _beside_plain(rows: Sequence[Row], arms: Sequence[str]) -> Figure:
     return figure
 
 
-def _percentiles(rows: Sequence[Row], arms: Sequence[str]) -> Figure:
+def _percentiles(rows: Sequence[Row[Cell]], arms: Sequence[str]) -> Figure:
     figure, panels = _panels(len(rows))
     for row, axes in zip(rows, panels, strict=False):
         for number, arm in enumerate(arms):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -65,13 +65,21 @@ _DONE = TypeAdapter(Done)
 _BEGUN = TypeAdapter(Begun)
 
 
+def asked_in(folder: Path) -> Mapping[str, object] | None:
+    """What a folder was asked for, of whatever kind; None if it is no folder of results."""
+    try:
+        found = json.loads((folder / ASKED).read_bytes())["wish"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Store(Generic[WishT]):
-    """The folder. Refusals name the experiment; its wishes are of that class, a dataclass."""
+    """The folder, whose wishes are of that class."""
 
     folder: Path
     wishes: type[WishT]
-    experiment: str
 
     def asked(self) -> Asked[WishT] | None:
         """What the folder belongs to; None if it is new."""
@@ -84,7 +92,7 @@ class Store(Generic[WishT]):
             wish = TypeAdapter(self.wishes).validate_json(json.dumps(found["wish"]))
             return Asked(wish, dict(found["host"]))
         except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
-            raise self._refusal(ExitStatus.USAGE, f"{file}: cannot be read: name another folder") from error
+            raise Refusal(ExitStatus.USAGE, f"{file}: cannot be read: name another folder") from error
 
     def begin(self, asked: Asked[WishT]) -> None:
         """Make the folder and note what it is for."""
@@ -93,7 +101,7 @@ class Store(Generic[WishT]):
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / ASKED).write_text(text + "\n", encoding="utf-8")
         except OSError as error:
-            raise self._refusal(
+            raise Refusal(
                 ExitStatus.USAGE, f"{self.folder}: {error.strerror}: name another folder"
             ) from error
 
@@ -103,7 +111,7 @@ class Store(Generic[WishT]):
         other = sorted(name for name in mine if mine[name] != theirs[name] and name != MAY_GROW)
         if other:
             what = f"--out: holds results of other options ({', '.join(other)}): name another folder"
-            raise self._refusal(ExitStatus.USAGE, what)
+            raise Refusal(ExitStatus.USAGE, what)
 
     def belonging_to(self, known: Asked[WishT] | None, wish: WishT, host: dict[str, object]) -> Asked[WishT]:
         """Begun now, or known and of the same host. Refuses to go on with what another one has measured."""
@@ -111,9 +119,7 @@ class Store(Generic[WishT]):
             known = Asked(wish, host)
             self.begin(known)
         elif known.host != host:
-            raise self._refusal(
-                ExitStatus.USAGE, f"--out: {self.folder}: of another build: name another folder"
-            )
+            raise Refusal(ExitStatus.USAGE, f"--out: {self.folder}: of another build: name another folder")
         return known
 
     def done(self) -> tuple[Done, ...]:
@@ -147,9 +153,6 @@ class Store(Generic[WishT]):
     def _plain(self, wish: WishT) -> dict[str, object]:
         plain: dict[str, object] = TypeAdapter(self.wishes).dump_python(wish, mode="json")
         return plain
-
-    def _refusal(self, status: ExitStatus, what: str) -> Refusal:
-        return Refusal(status, f"{self.experiment}: {what}")
 
 
 def _whole_lines(file: Path) -> list[bytes]:

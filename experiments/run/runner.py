@@ -18,7 +18,7 @@ from ..places.ground import Say, blame_watch, prepared
 from ..plan.blocks import Block, blocks_of
 from ..plan.points import Cell, Gap, arms_of, cells_of
 from ..plan.schema import Experiment
-from ..results.folder import EXPERIMENT, Conditions, raw_folder
+from ..results.folder import Conditions, raw_folder
 from ..results.store import Store
 from . import arrivals
 from .clock import Clock, minutes
@@ -81,7 +81,7 @@ def refuse_unfit(experiment: Experiment, found: Schedule, *, anyway: bool) -> No
     lines = lacking if anyway else [*lacking, *found.conditions.missed]
     if lines:
         hint = "" if lacking else ": --anyway runs it nevertheless, and says so in the report"
-        raise Refusal(ExitStatus.HOST, *(f"{EXPERIMENT}: {line}{hint}" for line in lines))
+        raise Refusal(ExitStatus.HOST, *(f"{line}{hint}" for line in lines))
 
 
 def measure_all(
@@ -151,5 +151,5 @@ def _check_arrivals(block: Block[Cell], folder: Path) -> None:
     if other := arrivals.differing(by_arm):
         raise Refusal(
             ExitStatus.FAILED,
-            f"{EXPERIMENT}: {block.cell.name}: arms had different arrivals: {', '.join(other)}",
+            f"{block.cell.name}: arms had different arrivals: {', '.join(other)}",
         )

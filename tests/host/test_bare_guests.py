@@ -11,7 +11,6 @@ import pytest
 
 from experiments.plan.oracle import ORACLE
 from experiments.results.store import Store
-from experiments.studies.bare.command import EXPERIMENT
 from experiments.studies.bare.wish import ARMS, CRITICAL, GUESTS, QuickWish
 from guests.bare.machine import why_not_kvm
 from guests.libvirtd import missing_tools
@@ -45,7 +44,7 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
     assert "This host cannot tell: too few --repetitions." in told
     assert "host not as before" not in told
     assert (out / "quick.png").stat().st_size > 0
-    (done,) = Store(out, QuickWish, EXPERIMENT).done()
+    (done,) = Store(out, QuickWish).done()
     assert sorted(run.arm for run in done.runs) == sorted(ARMS)
     for run in done.runs:
         assert len(run.tenants) == GUESTS

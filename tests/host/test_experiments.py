@@ -15,7 +15,7 @@ from dasec.errors import Refusal
 from dasec.lab.kit.tree import Tree
 from dasec.lab.kit.workspace import DIRECTORY, lock_file
 from dasec.linux.cgroupfs import find_hierarchy
-from experiments.studies.apps.command import command as apps
+from experiments.command import command as experiments
 
 BEGIN_PATIENCE_S = 240.0
 CELL = "cache-and-batch-r2-vm"
@@ -32,7 +32,7 @@ options = { get-ratio = 7 }
 
 def command(repository: Path, folder: Path, file: Path) -> list[str]:
     assert repository.is_dir()
-    return [sys.executable, "-m", "experiments.studies.apps", "run", str(file), "--out", str(folder)]
+    return [sys.executable, "-m", "experiments", "run", str(file), "--out", str(folder)]
 
 
 def smoke(repository: Path) -> Path:
@@ -88,7 +88,7 @@ def check_arrivals(repository: Path, folder: Path, arms: set[str]) -> None:
     done = subprocess.run(again, cwd=repository, check=False, capture_output=True, text=True)
     assert arrivals(folder / "b", "none") == once
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("apps: broken-r2-vm: failed: memcached-0: ")
+    assert done.stderr.startswith("broken-r2-vm: failed: memcached-0: ")
     assert "<td>broken-r2-vm</td><td>failed: " in (folder / "b" / "report.html").read_text(encoding="utf-8")
 
 
@@ -109,8 +109,8 @@ def check_nothing_is_left() -> None:
 @pytest.mark.parametrize(
     ("change", "status", "line"),
     [
-        (("load = 10000", "load = 0.00001"), 3, "apps: needs.load: a load average of 1e-05 at most, it is"),
-        (("load = 10000", "cores = 4096"), 3, "apps: needs.cores: 4096 cores, this host has"),
+        (("load = 10000", "load = 0.00001"), 3, "needs.load: a load average of 1e-05 at most, it is"),
+        (("load = 10000", "cores = 4096"), 3, "needs.cores: 4096 cores, this host has"),
         (("ratios = [2]", "ratios = [-2]"), 2, "ratios[0]: is -2"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_host_that_is_not_fit_and_a_wrong_file_are_one_line(
     file = tmp_path / "e.toml"
     file.write_text(smoke(repository).read_text(encoding="utf-8").replace(*change), encoding="utf-8")
     with pytest.raises(Refusal) as caught:
-        apps.main(["run", str(file), "--out", str(tmp_path / "out")], standalone_mode=False)
+        experiments.main(["run", str(file), "--out", str(tmp_path / "out")], standalone_mode=False)
     complaints = [one for one in caught.value.lines if "needs.load: a load average of 0.5" not in one]
     assert (caught.value.status, len(complaints)) == (status, 1)
     assert line in complaints[0]

@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.results import RunResult
+from experiments.plan.contests import POLICY, Contests
+from experiments.results.contests.analysis import contest_and_layout
 from experiments.results.store import Done, Store
-from experiments.studies.fairness.choice import EXPERIMENT
-from experiments.studies.fairness.wish import ARMS, POLICY, Cell, Wish
 
 from .test_loads import check_nothing_is_left
 
+ARMS = (NONE, CONTROL, POLICY)
+SHORT = ("contests=['fanout','faker-lends']", "layouts=['flat']", "repetitions=1", "seconds=3")
 TOLERANCE = 0.1
 """On one core, where no thread can be on a worse core than another."""
 
@@ -42,15 +45,15 @@ def part(run: RunResult) -> float:
 def test_neither_an_honest_service_nor_a_faker_changes_what_its_neighbour_gets(
     repository: Path, tmp_path: Path
 ) -> None:
-    command = [sys.executable, str(repository / "experiments/studies/fairness/run.py")]
-    command += ["--contests", "fanout,faker-lends", "--layouts", "flat", "--repetitions", "1"]
-    done = subprocess.run(
-        [*command, "--seconds", "3", "--out", str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    file = repository / "experiments/studies/fairness/host.toml"
+    command = [sys.executable, "-m", "experiments", "run", str(file), "--out", str(tmp_path)]
+    for setting in SHORT:
+        command += ["--set", setting]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "| flat | `fanout` | batch |" in (tmp_path / "report.md").read_text(encoding="utf-8")
-    found = Store(tmp_path, Wish, EXPERIMENT).done()
-    assert {Cell.named(one.cell).contest for one in found} == {"fanout", "faker-lends"}
+    found = Store(tmp_path, Contests).done()
+    assert {contest_and_layout(one.cell)[0] for one in found} == {"fanout", "faker-lends"}
     for one in found:
         check(one)
     check_nothing_is_left()

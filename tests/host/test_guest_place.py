@@ -45,7 +45,7 @@ def test_memcached_in_a_guest_is_measured_and_its_vcpus_are_found(repository: Pa
         refuse(reason)
     file, out = tmp_path / "guest.toml", tmp_path / "out"
     file.write_text(FILE, encoding="utf-8")
-    command = [sys.executable, "-m", "experiments.studies.apps", "run", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "experiments", "run", str(file), "--out", str(out)]
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (block,) = map(json.loads, (out / "runs.jsonl").read_text(encoding="utf-8").splitlines())

@@ -25,7 +25,7 @@ from guests.waiting import wait_for
 from ..conftest import refuse
 
 pytestmark = pytest.mark.host
-SELFTEST = [sys.executable, "-m", "experiments.studies.apps", "selftest"]
+SELFTEST = [sys.executable, "-m", "experiments.drivers", "selftest"]
 
 
 @pytest.fixture

@@ -55,14 +55,14 @@ def quick(
 ) -> None:  # noqa: FBT001
     """Plain host, plain host again, `critical` and an oracle; a verdict, a table and a picture."""
     wish = QuickWish(repetitions, seconds, warmup, secrets.randbelow(2**31) if seed is None else seed)
-    store = Store(out, QuickWish, EXPERIMENT)
+    store = Store(out, QuickWish)
     if store.asked() is not None:
         raise Refusal(
             ExitStatus.USAGE, f"{EXPERIMENT}: --out: {out}: holds results: name another folder, or remove it"
         )
     accelerator = _accelerator(libvirt=libvirt)
     store.begin(Asked(wish, {**facts.metadata(), "accelerator": str(accelerator)}))
-    leaving_as_before(EXPERIMENT, out, lambda: _measure(wish, store, accelerator, libvirt=libvirt))
+    leaving_as_before(out, lambda: _measure(wish, store, accelerator, libvirt=libvirt))
     _tell(wish, store, Situation.of(accelerator, libvirt=libvirt), out)
 
 
@@ -76,7 +76,6 @@ def edges(seconds: float, seed: int, libvirt: bool) -> None:  # noqa: FBT001
     accelerator = _accelerator(libvirt=libvirt)
     found: list[Agreement] = []
     leaving_as_before(
-        EXPERIMENT,
         Path("nothing"),
         lambda: _on_stage(accelerator, lambda stage: found.extend(compared(stage, wish)), libvirt=libvirt),
     )

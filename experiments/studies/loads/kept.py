@@ -12,13 +12,12 @@ from pydantic import TypeAdapter
 from dasec.lab.kit.arms import CONTROL
 from dasec.lab.kit.ratios import geometric_mean
 
-from ...plan.cells import Cell, Wish, cells_of
+from ...plan.cells import Cell, Suite
 from ...plan.oracle import ORACLE
 from ...results.analysis import Share, Summary, summarise
 from ...results.effects import effect, short
 from ...results.markdown import markdown_table
 from ...results.store import Done, Store
-from .runner import EXPERIMENT
 
 RESULTS = Path(__file__).resolve().parent / "results"
 MODES = {
@@ -37,12 +36,12 @@ _DONE = TypeAdapter(Done)
 class Kept:
     """One experiment: what was asked, and every finished block."""
 
-    wish: Wish
+    wish: Suite
     blocks: tuple[Done, ...]
 
     def summaries(self) -> tuple[Summary[Cell], ...]:
         """What the blocks say of each load."""
-        found = [summarise(cell, self.blocks, self.wish.arms) for cell in cells_of(self.wish).possible]
+        found = [summarise(cell, self.blocks, self.wish.arms) for cell in self.wish.cells.possible]
         return tuple(one for one in found if one)
 
     def each_repetition(self, cell: str, arm: str) -> tuple[float, ...]:
@@ -50,7 +49,7 @@ class Kept:
         return tuple(
             one.arms[arm].ratios["mean"].ratio
             for block in sorted(self.blocks, key=lambda block: block.repetition)
-            for each in cells_of(self.wish).possible
+            for each in self.wish.cells.possible
             if each.name == cell and (one := summarise(each, [block], self.wish.arms))
         )
 
@@ -61,7 +60,7 @@ class Kept:
 
 def kept(name: str) -> Kept:
     """What results/NAME holds."""
-    asked = Store(RESULTS / name, Wish, EXPERIMENT).asked()
+    asked = Store(RESULTS / name, Suite).asked()
     assert asked
     with gzip.open(RESULTS / name / "runs.jsonl.gz", "rt", encoding="utf-8") as lines:
         return Kept(asked.wish, tuple(map(_DONE.validate_json, lines)))

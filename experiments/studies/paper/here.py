@@ -24,7 +24,7 @@ MOST_OTHER_CORES = 0.2
 WHOLE = "all"
 
 Line = Mapping[str, str]
-"""Of comparisons.csv or runs.csv, as `python -m experiments.studies.apps report` writes them."""
+"""Of comparisons.csv or runs.csv, as `python -m experiments report` writes them."""
 
 Column = tuple[str, str]
 """A cell, and the workload in it that is judged."""

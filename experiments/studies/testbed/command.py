@@ -1,4 +1,4 @@
-"""The testbed as a command."""
+"""The testbed's machine as a command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from ...places.counted.cpus import Cpus
 from ...places.counted.kernels import KERNELS, PATCHED
 from ...places.counted.speed import LONGEST_TURN, SHORTEST_TURN, TURN, cpus_for
 from ...places.counted.validate import validate_all
-from ...run.guests import read
-from ...run.guests import run as run_experiment
 from .quick import quick as run_quick
 
 USUAL = "4,8,16"
@@ -55,18 +53,6 @@ def machine_for(count: int, turn: int, topology: str | None) -> Cpus:
         return cpus_for(count, turn, (int(parts[0]), int(parts[1]), int(parts[2])))
     except ValueError as error:
         raise click.UsageError(f"--topology: {topology}: {error}") from None
-
-
-@command.command()
-@click.option("--cpus", type=click.IntRange(2, 128), required=True, help="For work; one more measures.")
-@click.option("--kernel", type=click.Choice(list(KERNELS)), default=PATCHED, help=f"{KERNELS}")
-@click.option("--experiment", "file", type=click.Path(path_type=Path), required=True, help="A TOML file.")
-@click.option("--guests", type=click.IntRange(min=1), default=2, help="At a time, a core of the host each.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
-@click.option("--dry-run", is_flag=True, help="Say what would be run, and how long it takes.")
-def run(cpus: int, kernel: str, file: Path, guests: int, out: Path, dry_run: bool) -> None:  # noqa: FBT001
-    """Run an experiment; the same command with the same --out goes on after an interruption."""
-    run_experiment(read(file, cpus, kernel), guests, out, dry_run=dry_run)
 
 
 @command.command()

@@ -13,26 +13,22 @@ from ...places.counted.guests import keep_block
 from ...places.counted.kernels import PATCHED, TESTBED, or_refuse
 from ...places.counted.speed import cpus_for
 from ...places.counted.validate import both, validate_all
-from ...plan.blocks import blocks_of
-from ...plan.experiment import Experiment
-from ...results.store import Store
-from ...run.guests import host_for, machine_for, read, task_for
-from ..loads.publish import publish_cells
-from ..loads.runner import check_arrivals
+from ...plan.file import told_in
+from ...run.guests import host_for, machine_for, task_for
+from ...run.planned import blocks, experiment_in, publish, store_in
 
-CPUS_VALIDATED, CPUS_COMPARED = 4, 8
+CPUS_VALIDATED = 4
 EXPERIMENT = Path(__file__).resolve().parent / "quick.toml"
 
 
 def quick(guests: int, out: Path) -> None:
     """Both. Refuses a machine that is not as it should be, and two A/Bs that differ."""
-    store = Store(out / "ab", Experiment, TESTBED)
+    experiment = experiment_in(told_in(EXPERIMENT), EXPERIMENT)
+    store = store_in(out / "ab", type(experiment))
     if store.done():
         raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --out: {out} holds results: name another folder")
     validate_all((cpus_for(CPUS_VALIDATED),), PATCHED, guests, out / "machine")
-    experiment = read(EXPERIMENT, CPUS_COMPARED, PATCHED)
-    cells, wish = experiment.cells, experiment.wish
-    (block,) = blocks_of(cells.possible, wish.arms, wish.repetitions, wish.seed)
+    (block,) = blocks(experiment)
     machine = or_refuse(lambda: machine_for(experiment, store.folder))
     first, second = both(machine, task_for(experiment, block), guests)
     if first.runs != second.runs:
@@ -42,7 +38,7 @@ def quick(guests: int, out: Path) -> None:
             ExitStatus.FAILED, f"{TESTBED}: two runs differ: compare {out}/run-1.json and run-2.json"
         )
     known = store.belonging_to(None, experiment, host_for(machine, experiment))
-    keep_block(block, first, store, check_arrivals)
-    publish_cells(store, wish, cells, known.host)
+    keep_block(block, first, store, lambda done: None)
+    publish(store, known)
     said = len(json.dumps(first.runs))
     click.echo(f"both runs of the A/B are the same, byte by byte: {said} bytes of results")

@@ -24,12 +24,13 @@ from guests.libvirtd import missing_tools
 from guests.memcached import VCPUS
 
 from ...plan.blocks import Block
-from ...plan.cells import Cell, Wish
+from ...plan.cells import Cell
 from ...results.analysis import summarise
 from ...results.store import Asked, Store
 from .fleet import Fleet
 from .measure import INSIDE, OUTSIDE, Load, measure, seen_from
 from .report import publish
+from .wish import Wish
 
 EXPERIMENT = "vms"
 LEAD_S = 0.5
@@ -49,7 +50,7 @@ LEAD_S = 0.5
 @click.option("--report", "report_only", is_flag=True, help="Only the report of what --out holds.")
 def command(out: Path, report_only: bool, rate: float, bursts: float, **options: object) -> None:  # noqa: FBT001
     """Consolidated VMs under policies beside the plain host; a report in the --out folder, a new one."""
-    store = Store(out, Wish, EXPERIMENT)
+    store = Store(out, Wish)
     known = store.asked()
     if report_only:
         if known is None:
@@ -81,8 +82,6 @@ def _wish(options: dict[str, object]) -> Wish:
     return Wish(
         loads=(OUTSIDE, INSIDE),
         ratios=ratios,
-        utilisations=(0.0,),
-        layouts=("vm",),
         arms=arms_for(policies),
         repetitions=int(str(options["repetitions"])),
         seconds=float(str(options["seconds"])),
@@ -90,8 +89,6 @@ def _wish(options: dict[str, object]) -> Wish:
         lead_s=LEAD_S,
         cores=cores,
         seed=int(str(seed)) if seed is not None else secrets.randbelow(2**31),
-        blame=False,
-        records=False,
     )
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from dasec.lab.kit.arms import CONTROL
 from dasec.lab.kit.ratios import CONFIDENCE
 
-from ...plan.cells import Cell, Wish
+from ...plan.cells import Cell
 from ...results.analysis import JUDGED, Summary
 from ...results.effects import effect
-from ..loads.plots import draw
+from ...results.plots import draw
+from .wish import Wish
 
 PICTURE = "Latency, ratio to the plain host, against vCPUs a core"
 

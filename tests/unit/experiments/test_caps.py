@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.results.kept_cells import Seen
-from experiments.studies.caps.__main__ import EACH, KEPT
+from experiments.studies.caps.published import EACH, KEPT
 
 FOLDER = Path(__file__).parents[3] / "experiments/studies/caps"
 CPUS = {"four": 4, "eight": 8}

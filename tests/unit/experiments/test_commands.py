@@ -1,28 +1,30 @@
-"""Every experiment starts: a command that nobody imports breaks unseen."""
+"""Every command of experiments starts, every file is right, and mistakes are one line each."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from dasec.errors import ExitStatus, Refusal
+from experiments.command import command
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = sorted(
-    [f"experiments.studies.{file.parent.name}" for file in ROOT.glob("experiments/studies/*/__main__.py")]
-    + ["experiments.studies.fig13.run"]
+    ["experiments", "experiments.drivers", "experiments.studies.fig13.run"]
+    + [f"experiments.studies.{file.parent.name}" for file in ROOT.glob("experiments/studies/*/__main__.py")]
 )
 SCRIPTS = sorted(
     str(file.relative_to(ROOT))
     for file in ROOT.glob("experiments/studies/*/run.py")
     if "__main__" in file.read_text(encoding="utf-8") and file.parent.name != "fig13"
 )
-
-
-def test_there_are_such_commands() -> None:
-    assert {"experiments.studies.apps", "experiments.studies.testbed"} <= set(MODULES)
-    assert "experiments/studies/loads/run.py" in SCRIPTS
+FILES = sorted(ROOT.glob("experiments/studies/**/*.toml"))
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,69 @@ def test_the_command_says_how_it_is_used(started: list[str]) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: "/".join(file.parts[-2:]))
+def test_every_file_is_right_and_check_says_how_long_it_takes(file: Path) -> None:
+    done = CliRunner().invoke(command, ["check", str(file)])
+    assert not isinstance(done.exception, Refusal) or done.exception.status is ExitStatus.HOST, done.exception
+    assert "about" in done.output or isinstance(done.exception, Refusal)
+
+
+def refused(arguments: list[str]) -> Refusal:
+    done = CliRunner().invoke(command, arguments)
+    assert isinstance(done.exception, Refusal), done.output
+    return done.exception
+
+
+USUAL = str(ROOT / "experiments/studies/loads/usual.toml")
+
+
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ('loads=["nosuch"]', "loads[0]: nosuch is unknown: known are fanout, "),
+        ("ratios=[0]", "ratios[0]: Input should be greater than 0"),
+        ('utilisations=["x"]', "utilisations[0]: Input should be a valid number"),
+        ('layouts=["nested"]', "layouts[0]: Input should be 'vm' or 'flat'"),
+        ('policies=["dasek"]', "policies[0]: dasek is unknown: known are "),
+        ("nosuch=1", "nosuch: Unexpected keyword argument"),
+        ("place=counted", "cpus is missing: a guest has as many as the file says"),
+        ("kernel=2.6", "kernel: 2.6 is unknown: known are "),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(setting: str, line: str) -> None:
+    loads = ["--set", 'loads=["idle"]', "--set", "ratios=[4]", "--set", "utilisations=[0.5]"]
+    place = ["--set", "place=testbed", "--set", "cpus=2"] if setting.startswith("kernel") else []
+    found = refused(["check", USUAL, *loads, *place, "--set", setting])
+    assert (found.status, len(found.lines)) == (ExitStatus.USAGE, 1)
+    assert found.lines[0].startswith(f"{USUAL}: {line}"), found.lines
+
+
+def test_a_file_without_loads_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "empty.toml"
+    file.write_text('title = "nothing"\n', encoding="utf-8")
+    assert refused(["run", str(file)]).lines == (
+        f"{file}: has no loads: give one of the keys mix, workload, loads, contests",
+    )
+
+
+@pytest.mark.parametrize("setting", ["=", "ratios", 'a="'])
+def test_a_setting_that_is_none_is_one_line(setting: str) -> None:
+    found = refused(["check", USUAL, "--set", setting])
+    assert (found.status, len(found.lines)) == (ExitStatus.USAGE, 1)
+
+
+def test_a_folder_without_results_is_one_line(tmp_path: Path) -> None:
+    for arguments in (["report", str(tmp_path)], ["compare", str(tmp_path), str(tmp_path)]):
+        assert refused(arguments).lines == (f"{tmp_path}: has no asked.json: give a folder of results",)
+
+
+def test_the_kept_runs_of_the_loads_were_asked_for_by_files_that_are_there() -> None:
+    for name, results in (("modes", "fairness"), ("guarded", "guarded")):
+        asked = (ROOT / f"experiments/studies/loads/results/{results}/asked.json").read_text(encoding="utf-8")
+        told = tomllib.loads((ROOT / f"experiments/studies/loads/{name}.toml").read_text(encoding="utf-8"))
+        found = json.loads(asked)["wish"]
+        assert {key: found[key] for key in told if key != "title"} == {
+            key: value for key, value in told.items() if key != "title"
+        }

@@ -14,11 +14,9 @@ from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus
 from experiments.places.counted.image import REPOSITORY, Inside, build_id
 from experiments.places.counted.inside import unhurried
 from experiments.places.counted.machine import Machine, Task
-from experiments.run.guests import INSIDE as TESTBED
-from experiments.studies.fairness.counted import INSIDE as FAIRNESS
+from experiments.run.guests import INSIDE as PLANNED
 from experiments.studies.fig13.cells import Cell
 from experiments.studies.fig13.run import INSIDE as FIG13
-from experiments.studies.loads.counted import INSIDE as LOADS
 from guests.qemu import Qemu
 
 
@@ -46,13 +44,13 @@ def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apar
     assert {"idle=poll", "isolcpus=2", "task=abc="} <= set(options["-append"].split())
 
 
-@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS, TESTBED], ids=lambda inside: str(inside.name))
+@pytest.mark.parametrize("inside", [FIG13, PLANNED], ids=lambda inside: str(inside.name))
 def test_everything_that_runs_inside_is_there(inside: Inside) -> None:
     assert all(file.is_file() for file in inside.files)
     assert inside.name.startswith("experiments.")
 
 
-@pytest.mark.parametrize("inside", [FIG13, LOADS, FAIRNESS, TESTBED], ids=lambda inside: str(inside.name))
+@pytest.mark.parametrize("inside", [FIG13, PLANNED], ids=lambda inside: str(inside.name))
 def test_what_runs_inside_brings_every_module_of_the_experiments_that_it_imports(inside: Inside) -> None:
     for file in inside.files:
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -72,5 +70,5 @@ def test_in_a_guest_no_budget_delays_a_daemon() -> None:
 
 
 def test_another_module_inside_is_another_build() -> None:
-    assert build_id(FIG13) != build_id(LOADS)
+    assert build_id(FIG13) != build_id(PLANNED)
     assert build_id(FIG13) == build_id(Inside(REPOSITORY / "experiments/studies/fig13", "inside", ("cells",)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.results.waiting import read, waiting_table
 from experiments.studies.testbed.findings import (
     CAUSES,
     NAMES,
@@ -19,7 +20,7 @@ from experiments.studies.testbed.findings import (
     over_none,
     runs,
 )
-from experiments.studies.testbed.pictures import ARMS, draw
+from experiments.studies.testbed.published import ARMS, draw
 from experiments.studies.testbed.tables import (
     NOT_RUN,
     cause_table,
@@ -29,7 +30,6 @@ from experiments.studies.testbed.tables import (
     policy_table,
     short_table,
 )
-from experiments.studies.testbed.waiting import read, waiting_table
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/findings.md").read_text(encoding="utf-8")
 

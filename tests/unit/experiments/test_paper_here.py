@@ -8,9 +8,9 @@ import pytest
 
 from experiments.results.analysis import PACE
 from experiments.studies.paper.here import FOLDER, METRICS, Line, figures, surroundings, table
-from experiments.studies.paper.pictures import PICTURE, drawn, drawn_pooled
 from experiments.studies.paper.pooled import METRICS as POOLED
 from experiments.studies.paper.pooled import pooled, pooled_table, undisturbed, without_disturbed
+from experiments.studies.paper.published import PICTURE, drawn, drawn_pooled
 
 CALM, BUSY = "0.19", "0.21"
 """Cores that something else used."""

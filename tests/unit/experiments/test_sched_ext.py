@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.studies.sched_ext.__main__ import KEPT
+from experiments.studies.sched_ext.published import KEPT
 
 README = Path(__file__).parents[3] / "experiments/studies/sched_ext/README.md"
 

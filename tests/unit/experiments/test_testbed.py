@@ -18,9 +18,11 @@ from experiments.places.counted.cpus import Cpus
 from experiments.places.counted.kernels import PATCHED, kernel_for
 from experiments.places.counted.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
 from experiments.plan.blocks import blocks_of
-from experiments.plan.experiment import Experiment
+from experiments.plan.file import told_in
 from experiments.plan.order import Order
-from experiments.run.guests import read, run, task_for
+from experiments.plan.testbed import Shapes
+from experiments.run.guests import task_for
+from experiments.run.planned import experiment_in
 from experiments.studies.testbed.command import machine_for
 
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/testbed"
@@ -28,6 +30,13 @@ FILES = sorted(HERE.glob("*.toml"))
 
 
 WHOLE = b'policies = []\n[[workload]]\nname = "w"\nthreads = 4\nrates_per_s = [10]\n'
+
+
+def read(file: Path, cpus: int, kernel: str) -> Shapes:
+    """The file's experiment on this machine."""
+    found = experiment_in(told_in(file, (f"cpus={cpus}", f"kernel={kernel}")), file)
+    assert isinstance(found, Shapes)
+    return found
 
 
 def cpus_of(file: Path) -> tuple[int, ...]:
@@ -42,9 +51,9 @@ def cpus_of(file: Path) -> tuple[int, ...]:
 )
 def test_a_guest_is_told_its_block_in_a_word_that_fits(file: Path, cpus: int) -> None:
     experiment = read(file, cpus, PATCHED)
-    for block in blocks_of(experiment.cells.possible, experiment.wish.arms, 1, experiment.seed):
+    for block in blocks_of(experiment.cells.possible, experiment.arms, 1, experiment.seed):
         told = Order.read(task_for(experiment, block).word)
-        assert (told.experiment, told.block) == (experiment, block)
+        assert (told.experiment, told.block) == (dataclasses.replace(experiment, title=""), block)
 
 
 def test_a_higher_ratio_is_more_workloads_that_each_ask_for_the_same() -> None:
@@ -81,7 +90,7 @@ def test_an_experiment_may_ask_for_other_turns_sockets_and_threads(tmp_path: Pat
 @pytest.mark.parametrize("kernel", [PATCHED, "6.12"])
 def test_rla_has_the_range_of_the_kernels_own_scheduler(kernel: str) -> None:
     experiment = read(HERE / "ratio-sweep.toml", 16, kernel)
-    (block, *_) = blocks_of(experiment.cells.possible, experiment.wish.arms, 1, 1)
+    (block, *_) = blocks_of(experiment.cells.possible, experiment.arms, 1, 1)
     settings = experiment.plan(block).settings.get("dasec", "")
     assert ("start_us = 4000\nceiling_us = 12000" in settings) == (kernel == PATCHED)
 
@@ -91,8 +100,8 @@ def test_an_experiment_that_says_too_much_for_a_guest_is_refused(tmp_path: Path)
     names = [hashlib.sha256(bytes([number])).hexdigest() for number in range(40)]
     workloads = [f'[[workload]]\nname = "{name}"\nthreads = 2\nrates_per_s = [9]\n' for name in names]
     file.write_text("ratios = [1]\npolicies = []\n" + "".join(workloads), encoding="utf-8")
-    with pytest.raises(Refusal, match="40 workloads and 2 arms are .*: make two files of it"):
-        run(read(file, 8, PATCHED), 1, tmp_path / "out", dry_run=True)
+    with pytest.raises(Refusal, match="this experiment and 2 arms are .*: make two files of it"):
+        read(file, 8, PATCHED)
 
 
 def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
@@ -213,5 +222,5 @@ def test_what_is_not_as_it_should_be_is_said(make: Callable[[], Validation], com
 
 def test_experiments_are_the_same_for_the_same_seed() -> None:
     one, other = (read(HERE / "quick.toml", 8, PATCHED) for _ in range(2))
-    assert isinstance(one, Experiment)
+    assert isinstance(one, Shapes)
     assert one == other

@@ -9,8 +9,8 @@ import pytest
 
 from dasec.lab.kit.run import record_name
 from experiments.places.counted.kernels import PATCHED
-from experiments.plan.experiment import Experiment, Workload
-from experiments.studies.testbed.waiting import KEPT, PICTURE, publish_waiting, read, waiting_table
+from experiments.plan.testbed import Shapes, Workload
+from experiments.results.waiting import KEPT, PICTURE, publish_waiting, read, waiting_table
 
 VCPUS = [[1, number, 1, f"bg-{number}" if number < 4 else f"helper-{number}", None] for number in range(16)]
 HEADER = {"dasec_record": 2, "workloads": [{"name": "vm-0", "vcpus": VCPUS}]}
@@ -22,7 +22,15 @@ def look(ready: int, running: int = 0, first: int = 0) -> dict[str, object]:
 
 
 LOAD = Workload("bursts", 16, (9.0,))
-ASKED = Experiment(16, PATCHED, (LOAD,), (1.0,), ("watched", "critical"), repetitions=2, records=True)
+ASKED = Shapes(
+    cpus=16,
+    kernel=PATCHED,
+    workload=(LOAD,),
+    ratios=(1.0,),
+    policies=("watched", "critical"),
+    repetitions=2,
+    records=True,
+)
 (CELL,) = (cell.name for cell in ASKED.cells.possible)
 
 

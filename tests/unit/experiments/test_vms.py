@@ -10,14 +10,15 @@ from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.kit.scenario import Memcached, Scenario
 from dasec.lab.load_tool import Latencies
 from experiments.plan.blocks import Block
-from experiments.plan.cells import Cell, Wish
+from experiments.plan.cells import Cell
 from experiments.results.analysis import summarise
 from experiments.results.store import Store
 from experiments.studies.vms.measure import INSIDE, OUTSIDE, seen_from
 from experiments.studies.vms.report import publish
+from experiments.studies.vms.wish import Wish
 
 ARMS = ("none", "none-again", "critical")
-WISH = Wish((OUTSIDE, INSIDE), (1.0, 2.0), (0.0,), ("vm",), ARMS, 4, 5, 1, 0.5, 2, 1, False, False)
+WISH = Wish((OUTSIDE, INSIDE), (1.0, 2.0), ARMS, 4, 5, 1, 0.5, 2, 1)
 FACTOR = {"none": 1.0, "none-again": 1.01, "critical": 0.5}
 
 
@@ -38,7 +39,7 @@ def cell(where: str, ratio: float) -> Cell:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store[Wish]:
-    made = Store(tmp_path, Wish, "vms")
+    made = Store(tmp_path, Wish)
     for repetition in range(4):
         runs = [run(arm, repetition) for arm in ARMS]
         for where in (OUTSIDE, INSIDE):

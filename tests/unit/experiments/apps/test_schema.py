@@ -8,8 +8,9 @@ import pytest
 
 from dasec.errors import ExitStatus, Refusal
 from experiments.drivers.catalogue import DRIVERS
+from experiments.plan.file import told_in
 from experiments.plan.points import Cell, Gap, arms_of, cells_of, seed_for
-from experiments.plan.schema import Experiment, load
+from experiments.plan.schema import Experiment, checked
 from experiments.run.measure import settings_for
 from experiments.run.runner import schedule
 
@@ -36,10 +37,14 @@ threads = 2
 """
 
 
+def read_file(file: Path) -> Experiment:
+    return checked(told_in(file), file, DRIVERS)
+
+
 def read(tmp_path: Path, text: str) -> Experiment:
     file = tmp_path / "e.toml"
     file.write_text(text, encoding="utf-8")
-    return load(file, DRIVERS)
+    return read_file(file)
 
 
 def refused(tmp_path: Path, text: str) -> tuple[str, ...]:
@@ -167,7 +172,7 @@ def test_every_experiment_file_of_this_repository_is_right(repository: Path, kin
     files = sorted((repository / "experiments/studies" / kind).rglob("*.toml"))
     assert files
     for file in files:
-        assert load(file, DRIVERS).arms[:2] == ("none", "none-again")
+        assert read_file(file).arms[:2] == ("none", "none-again")
 
 
 def test_every_figure_has_its_claim_its_state_and_one_command_for_a_larger_host(repository: Path) -> None:
@@ -178,6 +183,6 @@ def test_every_figure_has_its_claim_its_state_and_one_command_for_a_larger_host(
         assert f"run experiments/studies/paper/{folder.name}/paper.toml" in page
         assert "**Our result:**" in page
         for name in ("paper", "here"):
-            claim = " ".join(load(folder / f"{name}.toml", DRIVERS).claim.split())
+            claim = " ".join(read_file(folder / f"{name}.toml").claim.split())
             assert claim
             assert claim in page

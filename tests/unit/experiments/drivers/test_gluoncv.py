@@ -73,7 +73,7 @@ def test_an_environment_that_is_not_there_is_named_with_what_makes_it(
     (tmp_path / "python3.11").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert DRIVERS["gluoncv-action-recognition"].missing() == (
-        f"{tmp_path / 'none'}: no environment: `python -m experiments.studies.apps gluoncv` makes one"
+        f"{tmp_path / 'none'}: no environment: `python -m experiments.drivers gluoncv` makes one"
     )
     monkeypatch.setenv("PATH", "")
     assert DRIVERS["gluoncv-action-recognition"].missing() == (

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,29 +17,34 @@ from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.results import RunResult, TenantResult
-from dasec.lab.kit.scenario import Timing
 from dasec.lab.load_tool import latencies
-from experiments.plan.blocks import Block, blocks_of
+from experiments.plan.blocks import Block
+from experiments.plan.contests import CONTESTS, POLICY, ContestCell, Contests
+from experiments.plan.order import Order
+from experiments.plan.terms import Place
+from experiments.results.contests.analysis import Entitled, Kept, contest_and_layout, summarise
+from experiments.results.contests.claims import divide, entitled
+from experiments.results.contests.page import page
+from experiments.results.contests.picture import draw
 from experiments.results.store import Asked, Done, Store
-from experiments.studies.fairness.analysis import Entitled, Kept, summarise
-from experiments.studies.fairness.choice import EXPERIMENT
-from experiments.studies.fairness.claims import divide, entitled
-from experiments.studies.fairness.counted import command, task_for
-from experiments.studies.fairness.plots import draw
-from experiments.studies.fairness.report import report
-from experiments.studies.fairness.scenarios import CONTESTS
-from experiments.studies.fairness.wish import ARMS, POLICY, Cell, Order, Wish, plan_of
+from experiments.run.guests import task_for
+from experiments.run.planned import blocks
 
-WISH = Wish(tuple(CONTESTS), ("flat", "vm"), 6, Timing(4.0, 1.0, 0.6), 2, 7)
+WISH = Contests(
+    contests=tuple(CONTESTS),
+    place=Place.COUNTED,
+    seconds=4.0,
+    warmup_s=1.0,
+    lead_s=0.6,
+    cpus=2,
+    seed=7,
+)
+ARMS = WISH.arms
 HOST: dict[str, object] = {"kernel": "6.x", "cpus": 2}
 NOTHING = latencies([])
 
 
-def blocks(wish: Wish) -> tuple[Block[Cell], ...]:
-    return tuple(blocks_of(wish.cells, ARMS, wish.repetitions, wish.seed))
-
-
-def run(block: Block[Cell], arm: str, cores: tuple[float, float]) -> RunResult:
+def run(block: Block[ContestCell], arm: str, cores: tuple[float, float]) -> RunResult:
     """Both workloads use so many cores."""
     names = [tenant.name for tenant in CONTESTS[block.cell.contest].scenario(2).tenants]
     tenants = [
@@ -53,7 +57,7 @@ def planted(lost: float, repetitions: int = 6) -> list[Done]:
     """Under the policy the first workload has that part less; the plain host varies by a percent."""
     found = []
     for number in range(repetitions):
-        block = Block(Cell("fanout", "flat"), number, ARMS)
+        block = Block(ContestCell("fanout", "flat", CONTESTS["fanout"].scenario(2)), number, ARMS)
         noise = 1 + 0.01 * (number % 2)
         cores = {NONE: 1.0 * noise, CONTROL: 1.0, POLICY: 1.0 - lost}
         runs = tuple(run(block, arm, (cores[arm], 2 - cores[arm])) for arm in ARMS)
@@ -131,19 +135,20 @@ def test_every_block_is_there_once_and_its_seed_is_not_that_of_another() -> None
     every = blocks(WISH)
     assert len({one.key for one in every}) == len(every) == 8 * 2 * 6
     assert all(set(one.arms) == set(ARMS) for one in every)
-    assert len({plan_of(WISH, one).seed for one in every}) == 8 * 2
+    assert len({WISH.plan(one).seed for one in every}) == 8 * 2
 
 
 @pytest.mark.parametrize("fairness", Fairness)
 def test_the_daemon_is_told_the_fairness_that_was_asked_for(fairness: Fairness) -> None:
     wish = replace(WISH, fairness=fairness)
-    told = plan_of(wish, blocks(wish)[0]).settings[POLICY]
+    told = wish.plan(blocks(wish)[0]).settings[POLICY]
     text = configuration(POLICY, [Managed("any", 1024, (1,))], told)
     assert check(tomllib.loads(text), "test").model_dump()["critical"]["fairness"] == fairness
 
 
 def test_a_cell_is_found_again_by_its_name() -> None:
-    assert {Cell.named(cell.name) for cell in WISH.cells} == set(WISH.cells)
+    for cell in WISH.cells.possible:
+        assert contest_and_layout(cell.name) == (cell.contest, cell.layout)
 
 
 def test_a_guest_is_told_its_block_in_a_word_of_its_own() -> None:
@@ -151,21 +156,23 @@ def test_a_guest_is_told_its_block_in_a_word_of_its_own() -> None:
     words = {task_for(wish, block).word: block for block in blocks(wish)}
     assert len(words) == len(blocks(wish))
     for word, block in words.items():
-        assert Order.read(word) == Order(wish, block)
+        told = Order.read(word)
+        assert (told.experiment, told.block) == (wish, block)
 
 
 def test_pinned_and_other_results_are_never_mixed(tmp_path: Path) -> None:
-    Store(tmp_path, Wish, EXPERIMENT).begin(Asked(replace(WISH, seed=1), HOST))
-    options = ["--seconds=4", "--warmup=1", "--lead=0.6", "--repetitions=8", "--dry-run", "--out"]
-    same = CliRunner().invoke(command, [*options, str(tmp_path)], catch_exceptions=False)
-    assert "128 guests, 0 of them done before; 3 runs in each" in same.output
-    with pytest.raises(Refusal, match=r"fairness: --out: holds results of other options \(pinned\)"):
-        CliRunner().invoke(command, [*options, str(tmp_path), "--pinned"], catch_exceptions=False)
+    store = Store(tmp_path, Contests)
+    store.begin(Asked(WISH, HOST))
+    known = store.asked()
+    assert known is not None
+    store.check_options(known, replace(WISH, repetitions=8))
+    with pytest.raises(Refusal, match=r"--out: holds results of other options \(pinned\)"):
+        store.check_options(known, replace(WISH, pinned=True))
 
 
 def test_the_records_of_a_block_that_is_measured_again_are_cleared(tmp_path: Path) -> None:
-    store = Store(tmp_path, Wish, EXPERIMENT)
-    block, other = (Block(WISH.cells[0], number, ARMS) for number in (1, 2))
+    store = Store(tmp_path, Contests)
+    block, other = (Block(WISH.cells.possible[0], number, ARMS) for number in (1, 2))
     for one in (block, other):
         (store.records(one) / f"{one.repetition}-{POLICY}.jsonl").touch()
     store.records(block)
@@ -175,8 +182,8 @@ def test_the_records_of_a_block_that_is_measured_again_are_cleared(tmp_path: Pat
 def test_the_report_names_the_loser_and_shows_a_picture(tmp_path: Path) -> None:
     done = planted(0.1)
     found: tuple[Entitled, ...] = summarise(done, 2)
-    page = report(found, Asked(WISH, HOST), draw(found, tmp_path))
-    assert "| flat | `fanout` | fanout | 6 | 1.127 | 1.002 | 0.995 (" in page
-    assert page.count("LOST |") == 1
-    assert '2 cores, threads where the kernel puts them, `fairness = "strict"`, 4 s after 1 s, seed 7' in page
+    text = page(found, WISH, HOST, draw(found, tmp_path))
+    assert "| flat | `fanout` | fanout | 6 | 1.127 | 1.002 | 0.995 (" in text
+    assert text.count("LOST |") == 1
+    assert '2 cores, threads where the kernel puts them, `fairness = "strict"`, 4 s after 1 s, seed 7' in text
     assert (tmp_path / "fairness.png").stat().st_size > 5000

@@ -7,39 +7,43 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from dasec.config.config import check
 from dasec.errors import Refusal
-from dasec.lab.kit.arms import arms_for
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.run import record_name
 from experiments.places.counted.cpus import Cpus
 from experiments.places.counted.inside import RECORD, RUN, tell
-from experiments.plan.blocks import Block, blocks_of
-from experiments.plan.cells import Cell, Wish, cells_of, plan_of
+from experiments.plan import file
+from experiments.plan.cells import Cell, Suite
+from experiments.plan.order import Order
+from experiments.plan.terms import Place, PlacedCell
 from experiments.plan.variants import Variant, variant_of
 from experiments.plan.word import told_in
 from experiments.results.analysis import Summary, summarise
+from experiments.results.sensitivity import draw_sensitivity, sensitivity, values_of
 from experiments.results.store import Done
-from experiments.studies.loads.choice import variants_in
-from experiments.studies.loads.counted import DEFAULTS, command, task_for
-from experiments.studies.loads.order import Order
-from experiments.studies.loads.sensitivity import draw_sensitivity, sensitivity, values_of
+from experiments.run.guests import task_for
+from experiments.run.planned import blocks, experiment_in
 
 from .test_results import WISH, run
 
 COMMAND_LINE_SIZE = 2048
 """Of the x86 kernel; the fixed words of counted/machine.py take 200 of it."""
 
-SWEPT = ("weight_ratio=3,20", "decay_percent=60,85,95", "burst_us=500,2000,8000", "deadband_percent=4,20,25")
-VARIANTS = tuple(variant for text in SWEPT for variant in variants_in(text))
+SWEPT = {
+    "weight_ratio": ("3", "20"),
+    "decay_percent": ("60", "85", "95"),
+    "burst_us": ("500", "2000", "8000"),
+    "deadband_percent": ("4", "20", "25"),
+}
+VARIANTS = tuple(Variant(constant, value) for constant, values in SWEPT.items() for value in values)
+COUNTED = Path(__file__).resolve().parents[4] / "experiments/studies/loads/counted.toml"
+SLOWER = {"critical:weight_ratio=3": 0.5}
 ANY = Managed("any", 1024, (1,))
-WIDE: Wish = replace(WISH, arms=arms_for(["critical", "oracle", *(variant.arm for variant in VARIANTS)]))
-
-
-def blocks(wish: Wish) -> tuple[Block[Cell], ...]:
-    return tuple(blocks_of(cells_of(wish).possible, wish.arms, wish.repetitions, wish.seed))
+WIDE = replace(
+    WISH, place=Place.COUNTED, policies=("critical", "oracle", *(variant.arm for variant in VARIANTS))
+)
 
 
 def test_a_guest_is_told_its_block_in_one_short_word() -> None:
@@ -48,13 +52,13 @@ def test_a_guest_is_told_its_block_in_one_short_word() -> None:
         assert len(task.word) < COMMAND_LINE_SIZE - 200
         assert not set(task.word) & set(" \"'\\")
         order = Order.read(task.word)
-        assert (order.wish, order.block, task.runs) == (WIDE, block, len(WIDE.arms))
-        assert plan_of(order.wish, order.block) == plan_of(WIDE, block)
+        assert (order.experiment, order.block, task.runs) == (WIDE, block, len(WIDE.arms))
+        assert order.experiment.plan(order.block) == WIDE.plan(block)
 
 
 def test_every_guest_has_a_task_of_its_own() -> None:
-    every = blocks(WISH)
-    assert len({task_for(WISH, block) for block in every}) == len(every)
+    every = blocks(WIDE)
+    assert len({task_for(WIDE, block) for block in every}) == len(every)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant.arm))
@@ -74,37 +78,53 @@ def test_other_arms_are_no_variants(arm: str) -> None:
     assert variant_of(arm) is None
 
 
+def counted(*settings: str) -> Suite:
+    found = experiment_in(file.told_in(COUNTED, settings), COUNTED)
+    assert isinstance(found, Suite)
+    return found
+
+
 @pytest.mark.parametrize(
     "text", ["weight_ratio=1", "weight_ratio", "wait_ratio=3", "burst_us=", "burst_us=1.5"]
 )
 def test_a_constant_that_the_daemon_would_refuse_is_refused_before_the_first_run(text: str) -> None:
-    with pytest.raises(Refusal, match="--set"):
-        variants_in(text)
+    with pytest.raises(Refusal, match="policies"):
+        counted(f'policies=["critical:{text}"]')
 
 
 def test_the_daemon_is_told_the_constant_of_its_arm_alone() -> None:
     block = blocks(WIDE)[0]
-    settings = plan_of(WIDE, block).settings
+    settings = WIDE.plan(block).settings
     assert set(settings) == {"oracle", *(variant.arm for variant in VARIANTS)}
     assert "weight_ratio = 3\n" in settings["critical:weight_ratio=3"]
 
 
 def test_an_arm_with_the_guard_is_the_same_policy_under_it() -> None:
-    guarded = replace(WIDE, arms=(*WIDE.arms, "dasec+guard"))
+    guarded = replace(WIDE, policies=(*WIDE.policies, "dasec+guard"))
     block = blocks(guarded)[0]
-    told = tomllib.loads(plan_of(guarded, block).settings["dasec+guard"])
+    told = tomllib.loads(guarded.plan(block).settings["dasec+guard"])
     assert (told["policy"], told["guard"]["enabled"]) == ("dasec", True)
+
+
+def cell_of(placed: PlacedCell) -> Cell:
+    assert isinstance(placed, Cell)
+    return placed
 
 
 def summaries() -> tuple[Summary[Cell], ...]:
     """Of every arm the same latency, of weight_ratio=3 half of it."""
-    cells = cells_of(WIDE).possible
+    cells = WIDE.cells.possible
     done = [
         Done(
             block.cell.name,
             block.repetition,
             tuple(
-                run(arm, block.repetition, block.cell, 0.5 if arm == "critical:weight_ratio=3" else 1.0)
+                run(
+                    arm,
+                    block.repetition,
+                    cell_of(block.cell),
+                    0.5 if arm == "critical:weight_ratio=3" else 1.0,
+                )
                 for arm in block.arms
             ),
         )
@@ -127,24 +147,20 @@ def test_sensitivity_is_drawn_where_a_constant_was_varied_only(tmp_path: Path) -
     assert (tmp_path / name).stat().st_size > 10_000
 
 
-def said(*arguments: str) -> str:
-    return CliRunner().invoke(command, [*arguments, "--dry-run"], catch_exceptions=False).output
+def test_the_usual_choice_is_twenty_guests_of_four_runs() -> None:
+    usual = counted()
+    assert (len(blocks(usual)), len(usual.arms), usual.machine) == (20, 4, Cpus(2))
 
 
-def test_the_usual_choice_is_twenty_guests_of_four_runs(tmp_path: Path) -> None:
-    assert "20 guests, 0 of them done before; 4 runs in each" in said("--out", str(tmp_path))
-    assert str(DEFAULTS["repetitions"]) == "4"
-
-
-def test_a_load_that_needs_more_than_the_guest_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="memcached: is not in the guest"):
-        said("--out", str(tmp_path), "--loads", "memcached")
+def test_a_load_that_needs_more_than_the_guest_has_is_refused() -> None:
+    with pytest.raises(Refusal, match="memcached is not in guests: leave it out"):
+        counted('loads=["memcached"]')
 
 
 def test_a_record_is_told_before_its_run_and_leaves_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cell = cells_of(WISH).possible[0]
+    cell = cell_of(WISH.cells.possible[0])
     record = tmp_path / record_name("critical", 1)
     record.write_bytes(b'{"period": 1}\n')
     tell(run("critical", 1, cell, 1.0), Cpus(2), tmp_path)

@@ -10,7 +10,7 @@ from dasec.lab.kit.arms import CONTROL
 from dasec.lab.kit.ratios import Effect, estimate
 from experiments.plan.oracle import ORACLE
 from experiments.studies.loads.kept import GUARDED, MODES, guarded_table, kept, mean_of_all, modes_table
-from experiments.studies.loads.kept_picture import PICTURE, draw
+from experiments.studies.loads.published import PICTURE, draw
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 FAIRNESS, UNDER_GUARD, AGAIN = kept("fairness"), kept("guarded"), kept("guarded-again")

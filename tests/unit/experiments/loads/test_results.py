@@ -11,34 +11,32 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.load_tool import Latencies, latencies
 from experiments.plan.blocks import blocks_of
-from experiments.plan.cells import Cell, Wish, cells_of, plan_of
+from experiments.plan.cells import Cell, Suite
 from experiments.results.analysis import Summary, summarise
+from experiments.results.plots import draw
+from experiments.results.report import report
+from experiments.results.settling import course, courses
 from experiments.results.store import RUNS, Asked, Done, Store
-from experiments.studies.loads.plots import draw
-from experiments.studies.loads.report import report
-from experiments.studies.loads.runner import EXPERIMENT
-from experiments.studies.loads.settling import course, courses
 
-WISH = Wish(
+WISH = Suite(
     loads=("background", "latency-vm"),
     ratios=(4.0, 8.0),
     utilisations=(0.5, 0.8),
-    layouts=("flat",),
-    arms=arms_for(["critical", "oracle"]),
+    layouts=(GroupLayout.FLAT,),
     repetitions=5,
     seconds=3.0,
     warmup_s=2.0,
     lead_s=0.8,
-    cores=2,
+    cpus=2,
     seed=7,
     blame=True,
     records=False,
 )
-CELLS = cells_of(WISH).possible
+CELLS = WISH.cells.possible
 BLOCKS = tuple(blocks_of(CELLS, WISH.arms, WISH.repetitions, WISH.seed))
 HOST: dict[str, object] = {"kernel": "6.x"}
 
@@ -153,14 +151,14 @@ def test_blocks_have_every_arm_once_and_repetitions_other_orders() -> None:
 def test_arrivals_depend_on_seed_and_cell_and_the_oracle_is_told_names() -> None:
     first, other = BLOCKS[0], next(block for block in BLOCKS if block.cell != BLOCKS[0].cell)
     again = replace(first, arms=first.arms[::-1])
-    assert plan_of(WISH, first) == plan_of(WISH, again)
-    assert plan_of(WISH, first).seed != plan_of(WISH, other).seed
-    assert plan_of(WISH, first).seed != plan_of(replace(WISH, seed=8), first).seed
-    assert "critical = ['helper-*', 'main']" in plan_of(WISH, first).settings["oracle"]
+    assert WISH.plan(first) == WISH.plan(again)
+    assert WISH.plan(first).seed != WISH.plan(other).seed
+    assert WISH.plan(first).seed != replace(WISH, seed=8).plan(first).seed
+    assert "critical = ['helper-*', 'main']" in WISH.plan(first).settings["oracle"]
 
 
 def test_finished_blocks_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> None:
-    store = Store(tmp_path / "new", Wish, EXPERIMENT)
+    store = Store(tmp_path / "new", Suite)
     assert (store.asked(), store.done()) == (None, ())
     store.begin(Asked(WISH, HOST))
     assert store.asked() == Asked(WISH, HOST)
@@ -178,7 +176,7 @@ def test_finished_blocks_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: P
 def test_a_folder_that_is_damaged_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "asked.json").write_text("{}")
     with pytest.raises(Refusal, match=r"asked\.json: cannot be read: name another folder"):
-        Store(tmp_path, Wish, EXPERIMENT).asked()
+        Store(tmp_path, Suite).asked()
 
 
 def record_of(folder: Path, bursts_ns: Sequence[int], weights: Sequence[tuple[int, int]]) -> Path:

@@ -1,0 +1,120 @@
+"""Experiments with real applications on this host: what there is to do, done, and reported."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit import facts, needs
+from dasec.lab.kit.run import calibrate
+from dasec.lab.load_tool import find_tool
+
+from ..drivers.catalogue import DRIVERS
+from ..places.ground import leaving_as_before
+from ..places.places import missing_place, unready_place
+from ..plan.file import Told
+from ..plan.schema import Experiment, checked
+from ..results.compare import Side
+from ..results.export import export
+from ..results.folder import note, read, store_in
+from ..results.page import write_page
+from .clock import minutes
+from .measure import CALIBRATION
+from .runner import Schedule, measure_all, refuse_unfit, schedule
+
+KEY = "mix"
+"""That only such a file has."""
+
+IDENTITY = ("kernel", "machine", "cpus", "cpu_model")
+
+
+def experiment_in(told: Told, file: Path) -> Experiment:
+    """Checked whole, on so many cores as this host has, if the file does not say it."""
+    asked = checked(told, file, DRIVERS)
+    return asked.model_copy(update={"cores": asked.cores or len(os.sched_getaffinity(0))})
+
+
+def check(wish: Experiment) -> tuple[str, ...]:
+    """Says what would be run; what is missing here."""
+    found = schedule(wish, DRIVERS, missing_place)
+    _announce(wish, found)
+    return tuple(f"{gap.what}: {gap.why}" for gap in found.conditions.gaps) + found.conditions.missed
+
+
+def run(wish: Experiment, folder: Path, *, anyway: bool) -> None:
+    """All blocks that are not there yet, then the report."""
+    found = schedule(wish, DRIVERS, unready_place)
+    _announce(wish, found)
+    for gap in found.conditions.gaps:
+        click.echo(f"not here: {gap.what}: {gap.why}")
+    for line in found.conditions.missed:
+        click.echo(f"warning: {line}")
+    refuse_unfit(wish, found, anyway=anyway)
+    needs.check_root()
+    needs.check_libraries()
+    store = store_in(folder)
+    known = store.asked()
+    if known is not None:
+        store.check_options(known, wish)
+    host = _same_host(known.host, folder) if known else _host()
+    store.belonging_to(known, wish, host)
+    note(folder, found.conditions)
+    calibration = float(str(host[CALIBRATION]))
+
+    def measure() -> None:
+        failed = measure_all(wish, DRIVERS, found, store, calibration, click.echo)
+        note(folder, replace(found.conditions, gaps=(*found.conditions.gaps, *failed)))
+        if failed:
+            report(folder)
+            raise Refusal(ExitStatus.FAILED, *(f"{gap.what}: {gap.why}" for gap in failed))
+
+    leaving_as_before(folder, measure)
+    report(folder)
+
+
+def report(folder: Path) -> None:
+    """A page, and tables as files."""
+    results = read(folder)
+    page = write_page(results)
+    tables = export(results)
+    click.echo(f"report: {page}; {', '.join(one.name for one in tables)}")
+    if not results.rows:
+        raise Refusal(ExitStatus.FAILED, f"{folder}: no block is finished yet")
+
+
+def side(folder: Path) -> Side:
+    """To be compared."""
+    results = read(folder)
+    asked = results.experiment.model_dump(mode="json")
+    return Side(folder, results.experiment.title, asked, results.asked.host, results.rows)
+
+
+def _same_host(known: Mapping[str, object], folder: Path) -> dict[str, object]:
+    """Refuses to go on with what another one has measured."""
+    now = facts.metadata()
+    if other := [name for name in IDENTITY if known.get(name) != now[name]]:
+        raise Refusal(
+            ExitStatus.USAGE, f"--out: {folder}: of another host ({', '.join(other)}): name another folder"
+        )
+    return dict(known)
+
+
+def _host() -> dict[str, object]:
+    """What measures, and how fast it is: once, so that an experiment that goes on has the same work."""
+    with tempfile.TemporaryDirectory(prefix="dasec-apps-") as folder:
+        return {**facts.metadata(), CALIBRATION: calibrate(find_tool(), Path(folder))}
+
+
+def _announce(wish: Experiment, found: Schedule) -> None:
+    cells = dict.fromkeys(block.cell.name for block in found.blocks)
+    click.echo(
+        f"{wish.title}: {len(cells)} cells, {wish.repetitions} repetitions, arms {', '.join(wish.arms)}:"
+        f" {found.runs} runs of {found.run_s:g} s, about {minutes(found.runs * found.run_s)};"
+        f" seed {wish.seed}"
+    )

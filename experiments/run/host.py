@@ -1,0 +1,83 @@
+"""An experiment on this host, block after block; each that is finished is kept at once."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.blame import BlameWatch
+from dasec.lab.kit.needs import find_tools, find_tree
+from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.run import Bench, DemoPlan, Tools, calibrate, measure_one
+from dasec.lab.kit.tree import Tree
+
+from ..places.ground import Say, blame_watch, prepared
+from ..plan.blocks import Block
+from ..plan.order import Planned
+from ..plan.terms import PlacedCell
+from ..results.store import Done, Store
+from .clock import Clock, minutes
+
+ATTEMPTS, LEAST_PART = 5, 0.8
+"""Whoever wakes often starves what runs beside it on some kernels, the process that reads the counters too
+(experiments/studies/fairness): a run that was watched for less than this part of its time is made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where runs happen."""
+
+    tools: Tools
+    tree: Tree
+    directory: Path
+    calibration: float
+    blame: BlameWatch | None
+
+    def bench(self, plan: DemoPlan, records: Path | None) -> Bench:
+        """For the runs of this plan, whose records go there, if anywhere."""
+        return Bench(plan, self.tools, self.tree, self.directory, self.calibration, self.blame, records)
+
+
+def measure_here(
+    experiment: Planned, missing: Sequence[Block[PlacedCell]], store: Store[Planned], say: Say
+) -> None:
+    """These blocks. Whatever ends it, the host is as before afterwards."""
+    clock = Clock(len(missing) * len(experiment.arms), experiment.run_s)
+    with _site(blame=experiment.blame, say=say) as place:
+        for number, block in enumerate(missing, 1):
+            say(
+                f"{number}/{len(missing)} {block.cell.name}, repetition"
+                f" {block.repetition + 1}/{experiment.repetitions}: {minutes(clock.left_s)} left"
+            )
+            begun_s = time.monotonic()
+            bench = place.bench(experiment.plan(block), store.records(block) if experiment.records else None)
+            done = store.add(block, [_run(bench, arm, block.repetition) for arm in block.arms])
+            clock.add(time.monotonic() - begun_s, len(block.arms))
+            check_requests(experiment, done)
+
+
+@contextlib.contextmanager
+def _site(*, blame: bool, say: Say) -> Iterator[Site]:
+    """The host made ready for runs, and as before afterwards."""
+    tools, tree = find_tools(), find_tree()
+    with prepared(tree) as directory, blame_watch(say, wanted=blame) as watch:
+        yield Site(tools, tree, directory, calibrate(tools.load, directory), watch)
+
+
+def _run(bench: Bench, arm: str, repetition: int) -> RunResult:
+    for _ in range(ATTEMPTS):
+        found = measure_one(bench, arm, repetition, lambda: None)
+        if found.seconds >= LEAST_PART * bench.plan.timing.seconds:
+            return found
+    raise Refusal(ExitStatus.FAILED, f"{arm}: the counters could not be read in time {ATTEMPTS} times")
+
+
+def check_requests(experiment: Planned, done: Done) -> None:
+    """All arms of a block were asked the same: a difference would be a mistake of ours."""
+    asked = {tuple(tenant.latencies.count + tenant.errors for tenant in run.tenants) for run in done.runs}
+    if experiment.same_requests and len(asked) > 1:
+        raise Refusal(ExitStatus.FAILED, f"{done.cell}: arms had different requests: {asked}")

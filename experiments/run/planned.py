@@ -1,0 +1,184 @@
+"""Experiments that are made of plans, on this host or in guests: what there is to do, done, and reported."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from dasec.config.config import ConfigError, check
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit import facts, needs
+from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit.layout import NEUTRAL
+from guests.throw_away import missing_tools
+
+from ..places.counted.kernels import KERNELS, PATCHED, or_refuse
+from ..places.counted.machine import TOOLS
+from ..places.ground import leaving_as_before
+from ..plan.blocks import Block, blocks_of
+from ..plan.cells import Suite
+from ..plan.contests import Contests
+from ..plan.file import Told, refusal, validated
+from ..plan.order import Planned
+from ..plan.terms import Place, PlacedCell
+from ..plan.testbed import Shapes
+from ..plan.variants import VARIED, variant_of
+from ..results.compare import Side
+from ..results.contests.publish import publish_contests
+from ..results.publish import publish_cells
+from ..results.rows import rows_of
+from ..results.store import Asked, Store
+from ..results.waiting import publish_waiting
+from .clock import minutes
+from .guests import expected, machine_for, measure_in_guests, task_for
+from .host import measure_here
+
+KINDS: Mapping[str, type[Shapes] | type[Suite] | type[Contests]] = {
+    "workload": Shapes,
+    "loads": Suite,
+    "contests": Contests,
+}
+"""By the key that only such a file has."""
+
+
+def kind_of(told: Told) -> type[Shapes] | type[Suite] | type[Contests] | None:
+    """Which of them a file is; None: none."""
+    return next((kind for key, kind in KINDS.items() if key in told), None)
+
+
+def experiment_in(told: Told, file: Path) -> Planned:
+    """Checked whole. Refuses with all that is wrong, a line each."""
+    kind = kind_of(told)
+    assert kind is not None
+    found: Planned = validated(kind, told, file)
+    if found.place is Place.HOST and not found.cpus:
+        found = replace(found, cpus=len(os.sched_getaffinity(0)))
+    lines = list(_wrong(found))
+    if lines:
+        raise refusal(file, lines)
+    for block in blocks(found)[:1]:
+        if found.place is not Place.HOST:
+            task_for(found, block)
+    return found
+
+
+def _wrong(experiment: Planned) -> Iterator[str]:
+    """What a guest, or the daemon, would refuse."""
+    if experiment.place is not Place.HOST and experiment.kernel not in KERNELS:
+        yield f"kernel: {experiment.kernel} is unknown: known are {', '.join(KERNELS)}"
+    if isinstance(experiment, Contests) and experiment.pinned and experiment.place is Place.HOST:
+        yield "pinned: is of guests: leave it out"
+    for variant in filter(None, map(variant_of, experiment.arms)):
+        try:
+            check(tomllib.loads(configuration(VARIED, [Managed("any", NEUTRAL, (1,))], variant.settings)), "")
+        except ConfigError as error:
+            yield from (f"policies: {variant.arm}: {line.removeprefix(': ')}" for line in error.lines)
+        except tomllib.TOMLDecodeError:
+            yield f"policies: {variant.arm}: not TOML: give a constant and a value"
+
+
+def blocks(experiment: Planned) -> tuple[Block[PlacedCell], ...]:
+    """All of them, in their order."""
+    cells = experiment.cells.possible
+    return tuple(blocks_of(cells, experiment.arms, experiment.repetitions, experiment.seed))
+
+
+def store_in(folder: Path, kind: type[Shapes] | type[Suite] | type[Contests]) -> Store[Planned]:
+    """The folder as a place for blocks of such an experiment."""
+    return Store(folder, kind)
+
+
+def missing_here(experiment: Planned) -> Iterator[str]:
+    """What this machine lacks to run it."""
+    if experiment.place is Place.HOST:
+        for ask in (needs.check_root, needs.check_libraries, needs.find_tools, needs.find_tree):
+            try:
+                ask()
+            except Refusal as lacking:
+                yield from lacking.lines
+        return
+    tools = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if experiment.kernel != PATCHED:
+        tools += missing_tools()
+    yield from (f"{tool}: not found: `DASEC_CI=1 tools/setup`" for tool in dict.fromkeys(tools))
+
+
+def announce(experiment: Planned, store: Store[Planned] | None, guests: int) -> Sequence[Block[PlacedCell]]:
+    """Says what there is to do; the blocks that are not there yet."""
+    every, cells = blocks(experiment), experiment.cells
+    finished = {one.key for one in store.done()} if store else set()
+    missing = [block for block in every if block.key not in finished]
+    if not every:
+        raise Refusal(ExitStatus.USAGE, *(f"does not exist: {line}" for line in cells.impossible))
+    runs, arms = len(missing) * len(experiment.arms), ", ".join(experiment.arms)
+    if experiment.place is Place.HOST:
+        what = f"{len(cells.possible)} cells, {experiment.repetitions} repetitions, arms {arms}"
+        time = f"{runs} runs of {experiment.timing.total_s:g} s, about {minutes(runs * experiment.run_s)}"
+    else:
+        what = f"{len(every)} guests of {experiment.cpus} CPUs; {len(experiment.arms)} runs in each ({arms})"
+        time = expected(experiment, len(missing), guests)
+    click.echo(f"{what}: {time}; seed {experiment.seed}")
+    if finished:
+        click.echo(f"{len(every) - len(missing)} of {len(every)} blocks are there already")
+    for line in cells.impossible:
+        click.echo(f"does not exist: {line}")
+    return missing
+
+
+def run(experiment: Planned, out: Path, guests: int) -> None:
+    """All blocks that are not there yet, then the report."""
+    store = store_in(out, type(experiment))
+    known = store.asked()
+    if known is not None:
+        store.check_options(known, experiment)
+    missing = announce(experiment, store, guests)
+    if experiment.place is Place.HOST:
+        needs.check_root()
+        needs.check_libraries()
+        known = store.belonging_to(known, experiment, known.host if known else facts.metadata())
+        for line in facts.warnings(experiment.cpus):
+            click.echo(f"warning: {line}")
+        if missing:
+            leaving_as_before(out, lambda: measure_here(experiment, missing, store, click.echo))
+    else:
+        machine = or_refuse(lambda: machine_for(experiment, out))
+        known = measure_in_guests(experiment, missing, store, guests, machine)
+    publish(store, known)
+
+
+def publish(store: Store[Planned], known: Asked[Planned]) -> None:
+    """Tables and pictures beside the raw runs."""
+    experiment = known.wish
+    if isinstance(experiment, Contests):
+        publish_contests(store, experiment, known.host)
+        return
+    publish_cells(store, experiment, known.host)
+    if isinstance(experiment, Shapes):
+        publish_waiting(experiment, store.folder)
+
+
+def report(told: Told, folder: Path) -> None:
+    """What is kept in this folder, which was asked for that."""
+    publish(*_kept(told, folder))
+
+
+def side(told: Told, folder: Path) -> Side:
+    """To be compared."""
+    store, known = _kept(told, folder)
+    rows = tuple(rows_of(known.wish.cells.possible, store.done(), known.wish.arms))
+    return Side(folder, known.wish.title, told, known.host, rows)
+
+
+def _kept(told: Told, folder: Path) -> tuple[Store[Planned], Asked[Planned]]:
+    kind = kind_of(told)
+    store = store_in(folder, kind) if kind else None
+    known = store.asked() if store else None
+    if store is None or known is None:
+        raise Refusal(ExitStatus.USAGE, f"{folder}: of an experiment that this version does not know")
+    return store, known

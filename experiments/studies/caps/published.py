@@ -1,0 +1,37 @@
+"""The tables and the picture of the kept runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ...results.kept_cells import Kept
+
+KEPT = Kept(
+    Path(__file__).resolve().parent / "results",
+    base="no-limit",
+    base_name="no limit",
+    arms={
+        "none": "limit",
+        "none-again": "limit again",
+        "critical": "limit, `critical`",
+        "critical+caps": "limit, `critical` with caps",
+    },
+    ours="critical+caps",
+    plain="none",
+)
+
+EACH = replace(
+    KEPT,
+    results=KEPT.results / "each",
+    arms={**KEPT.arms, "critical+caps": "limit, `critical` with loans"},
+)
+"""The same arms where each vCPU has a quota of its own."""
+
+
+def publish() -> None:
+    """Print and draw them."""
+    click.echo("\n".join((*KEPT.table(), "", *EACH.table())))
+    KEPT.draw(KEPT.results / "p99.png")

@@ -1,0 +1,29 @@
+"""The table and the picture of the kept runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...results.kept_cells import Kept
+
+KEPT = Kept(
+    Path(__file__).resolve().parent / "results",
+    base="none",
+    base_name="plain",
+    arms={
+        "none-again": "plain again",
+        "oracle": "EEVDF's oracle",
+        "scx": "`dasec scx`",
+        "scx:critical": "the daemon on it",
+    },
+    ours="scx",
+    plain="none",
+)
+
+
+def publish() -> None:
+    """Print and draw them."""
+    click.echo("\n".join(KEPT.table()))
+    KEPT.draw(KEPT.results / "p99.png")
