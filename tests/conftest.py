@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from guests import counted, libvirtd, throw_away
+from guests.engines import packages
 from tests.ahead import Ahead
 from tests.packaging import debian
 
@@ -136,11 +137,18 @@ def why_not_libvirtd() -> str | None:
     return f"needs {', '.join(missing)}" if missing else None
 
 
+def why_not_engines() -> str | None:
+    """Why no container engines can be started, or None."""
+    missing = packages.missing()
+    return f"needs {', '.join(missing)}" if missing else None
+
+
 WHY_NOT = {
     "host": why_not_host,
     "vm": why_not_vm,
     "libvirt": why_not_libvirt,
     "libvirtd": why_not_libvirtd,
+    "engines": why_not_engines,
 }
 
 

@@ -15,6 +15,7 @@ from ..guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParamete
 from ..hosts.host import DEEPEST_VM_LEVEL, MOST_THREADS, ROOM, VM_LEVEL
 from ..hosts.open import AUTO, BACKENDS
 from ..linux import cpulist
+from ..model import NEUTRAL_WEIGHT
 from ..policies import POLICIES, TABLES, Parameters, unlike_default
 from ..reservations.grants import CpuClass, Principle
 from ..reservations.parameters import Booking, ReservationParameters
@@ -27,8 +28,8 @@ from .tables import section_of
 BACKEND_NAMES = (AUTO, *BACKENDS)
 SELECTORS = ("pids", "cgroup", "match", "libvirt", "container")
 WILDCARDS = frozenset("*?[")
-ENGINES = ("docker", "containerd", "k8s", "podman")
-"""As in workloads/containers/engines.py."""
+ENGINES = ("docker", "containerd", "k8s", "podman", "lxc", "incus", "lxd", "nspawn")
+"""As in workloads/containers/engines.py and systems.py."""
 
 
 class ConfigError(Exception):
@@ -193,6 +194,15 @@ class LibvirtSection(Section):
     metadata: bool = Field(default=False, description="true or false")
 
 
+class ContainersSection(Section):
+    """What containers may say themselves (docs/containers.md)."""
+
+    annotations: bool = Field(default=False, description="true or false")
+    most_share: int = Field(
+        default=NEUTRAL_WEIGHT, ge=2, le=262144, description="an integer from 2 to 262144"
+    )
+
+
 if TYPE_CHECKING:
     PolicyTables = Section
 else:
@@ -216,6 +226,7 @@ class Config(PolicyTables):
     record: RecordSection = RecordSection()
     metrics: MetricsSection = MetricsSection()
     libvirt: LibvirtSection = LibvirtSection()
+    containers: ContainersSection = ContainersSection()
     reservations: ReservationsSection = ReservationsSection()
     workload: tuple[WorkloadSection, ...] = Field(
         default=(), description="at least one [[workload]] with a name and a selector"
@@ -259,10 +270,13 @@ def check(raw: Mapping[str, object], source: str) -> Config:
 
 def _nobody(raw: Mapping[str, object]) -> Iterator[Complaint]:
     """There must be somebody to manage: a workload, or domains that opt in by themselves."""
-    libvirt = raw.get("libvirt")
-    by_metadata = isinstance(libvirt, Mapping) and libvirt.get("metadata") is True
-    if raw.get("workload", []) == [] and not by_metadata:
-        mend = "give at least one [[workload]] with a name and a selector, or `metadata = true` in [libvirt]"
+    ways = (raw.get("libvirt"), "metadata"), (raw.get("containers"), "annotations")
+    by_itself = any(isinstance(table, Mapping) and table.get(key) is True for table, key in ways)
+    if raw.get("workload", []) == [] and not by_itself:
+        mend = (
+            "give at least one [[workload]] with a name and a selector, or `metadata = true` in [libvirt], "
+            "or `annotations = true` in [containers]"
+        )
         yield Complaint("workload", "is missing", mend)
 
 

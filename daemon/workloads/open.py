@@ -13,13 +13,14 @@ def discovery(settings: Config) -> Discovery:
     containers = [one for one in settings.workload if one.container is not None]
     static = [one for one in settings.workload if one not in (*domains, *containers)]
     found: Discovery = StaticWorkloads([selector(one) for one in static])
-    if containers:
+    if containers or settings.containers.annotations:
         from .containers.containers import ContainerRule, ContainerWorkloads
 
         found = Together(
             found,
             ContainerWorkloads(
                 [ContainerRule(one.name, one.container or "", one.share) for one in containers],
+                most_share=settings.containers.most_share if settings.containers.annotations else None,
                 taken=frozenset(one.name for one in (*static, *domains)),
             ),
         )

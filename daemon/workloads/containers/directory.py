@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ...linux import procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
-from .engines import Home, called, homes
+from .engines import Home, called, homes, notes_of, stamps
 from .state_file import LARGEST, STATUS, ContainerClaim, NotAState, annotations_of, parse
+from .systems import stamps as system_stamps
+from .systems import systems
 
 NOT_STARTED = "exec.fifo"
 """Is in a container's directory between create and start, while the runtime itself sits in the group."""
 
 
+NOTHING: Mapping[str, str] = {}
+
+CRUNS_OWN = "container"
+"""The group that crun makes in a scope of systemd's, and puts the container into."""
+
+OURS = "dasec-"
+
+
 class Container(NamedTuple):
-    """One that runs: its name with its engine's, and its cpu group."""
+    """One that runs: its name with its engine's, its cpu group, and its annotations or labels.
+    `has_init`: what is below its group is its own."""
 
     name: str
     group: str
+    notes: Mapping[str, str] = NOTHING
+    has_init: bool = False
 
 
 class _FileStamp(NamedTuple):
     inode: int
     changed_ns: int
     size: int
+
+
+class _Seat(NamedTuple):
+    """A container's group. `has_init`: its first process has made groups below, and sits in one."""
+
+    group: str
+    has_init: bool
 
 
 class ContainerDirectory:
@@ -47,11 +68,22 @@ class ContainerDirectory:
         found = []
         for home, stamp in present.items():
             claim = self._claim(home, stamp)
-            group = self._group(claim) if claim else None
-            name = called(self._root, home, claim.annotations) if claim and group else None
-            if name and group:
-                found.append(Container(name, group))
-        return tuple(sorted(found))
+            seat = self._seat(claim) if claim else None
+            name = called(self._root, home, claim.annotations) if claim and seat else None
+            if claim and seat and name:
+                notes = notes_of(self._root, home, claim.annotations)
+                found.append(Container(name, seat.group, notes, seat.has_init))
+        if self._hierarchy is not None:
+            found += [
+                Container(each.name, each.group, has_init=True)
+                for each in systems(self._root, self._hierarchy, self._proc)
+            ]
+        return tuple(sorted(found, key=lambda each: each[:2]))
+
+    def stamps(self) -> Mapping[str, int]:
+        """What changes when a container comes or goes."""
+        by_group = {} if self._hierarchy is None else system_stamps(self._hierarchy)
+        return stamps(self._root) | by_group
 
     def _claim(self, home: Home, stamp: _FileStamp) -> ContainerClaim | None:
         known = self._known.get(home)
@@ -76,7 +108,7 @@ class ContainerDirectory:
                 return claim
         return claim
 
-    def _group(self, claim: ContainerClaim) -> str | None:
+    def _seat(self, claim: ContainerClaim) -> _Seat | None:
         """The container's group, if its process is the one that is meant and is in it."""
         if self._hierarchy is None:
             return None
@@ -91,7 +123,11 @@ class ContainerDirectory:
         ]  # none: the top is everybody's, and no container's
         above = ["/" + "/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
         named = {*claim.groups}
-        return next((each for each in above if {each, self._hierarchy.directory(each)} & named), None)
+        found = next((each for each in above if {each, self._hierarchy.directory(each)} & named), None)
+        if found is None:
+            return None
+        deeper = group.removeprefix(found).strip("/")
+        return _Seat(found, has_init=deeper not in ("", CRUNS_OWN) and not deeper.startswith(OURS))
 
 
 def _stamp(home: Home) -> _FileStamp | None:

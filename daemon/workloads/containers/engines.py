@@ -85,6 +85,17 @@ def called(root: Path, home: Home, annotations: Mapping[str, str]) -> str | None
     return f"{home.engine}:{(find(root, home.id) if find else None) or home.id}"
 
 
+def notes_of(root: Path, home: Home, annotations: Mapping[str, str]) -> Mapping[str, str]:
+    """Its annotations; a container of Docker's has its labels, too, which the runtime does not hear of."""
+    if home.engine != DOCKER:
+        return annotations
+    said = _docker(root, home.id)
+    config = said.get("Config")
+    labels = config.get("Labels") if isinstance(config, dict) else None
+    pairs = labels.items() if isinstance(labels, dict) else ()
+    return {**{key: value for key, value in pairs if isinstance(value, str)}, **annotations}
+
+
 def _below(engine: str, folder: Path, file: str) -> Iterator[Home]:
     for each in _folders(folder):
         yield Home(engine, str(each), file)
@@ -98,9 +109,13 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _docker_name(root: Path, container: str) -> str | None:
-    said = _json(root / DOCKER_NAMES / container / "config.v2.json")
-    name = said.get("Name") if isinstance(said, dict) else None
+    name = _docker(root, container).get("Name")
     return name.removeprefix("/") if isinstance(name, str) else None
+
+
+def _docker(root: Path, container: str) -> Mapping[str, object]:
+    said = _json(root / DOCKER_NAMES / container / "config.v2.json")
+    return said if isinstance(said, dict) else {}
 
 
 def _podman_name(root: Path, container: str) -> str | None:

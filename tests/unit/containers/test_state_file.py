@@ -19,6 +19,7 @@ from dasec.workloads.containers.state_file import (
     annotations_of,
     parse,
 )
+from dasec.workloads.containers.systems import ENGINES as SYSTEMS
 
 RUNC = {
     "init_process_pid": 6180,
@@ -99,4 +100,4 @@ def test_podman_names_its_containers_in_one_file(tmp_path: Path) -> None:
 
 
 def test_the_configuration_knows_the_engines_that_are_found() -> None:
-    assert CONFIGURED == ENGINES
+    assert (*ENGINES, *SYSTEMS) == CONFIGURED
