@@ -9,7 +9,8 @@ from ..linux import cgroupfs
 from ..linux.cgroupfs import Hierarchy
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..linux.procfs import PROC
-from .knob import KnobRef, NativeKnob, NativeValue, no_value
+from ..model import VcpuId
+from .knob import GroupId, KnobRef, NativeKnob, NativeValue, no_value
 
 CPU = "cpu"
 """The controller that is handed on."""
@@ -23,18 +24,19 @@ class GroupKnob(NativeKnob):
     def read(self, ref: KnobRef, proc: str) -> NativeValue:
         """See NativeKnob."""
         self.same_group(ref)
-        return self.read_file(ref.path)
+        return self.read_file(ref.file)
 
     def write(self, ref: KnobRef, value: NativeValue, proc: str, descriptor: int | None = None) -> None:
         """See NativeKnob."""
         self.same_group(ref)
-        self.write_file(ref.path, value)
+        self.write_file(ref.file, value)
 
     @staticmethod
     def same_group(ref: KnobRef) -> None:
         """Raises ThreadGone where a group of that name is another one now."""
-        if ref.inode and cgroupfs.inode_of(ref.path) != ref.inode:
-            raise ThreadGone(f"the group of {ref.path} was removed; one of its name was made since")
+        inode = ref.group.inode
+        if inode and cgroupfs.inode_of(ref.file) != inode:
+            raise ThreadGone(f"the group of {ref.file} was removed; one of its name was made since")
 
     @abstractmethod
     def read_file(self, path: str) -> NativeValue:
@@ -97,6 +99,12 @@ def _hierarchy(ref: KnobRef, proc: str = PROC) -> Hierarchy:
         return cgroupfs.hierarchy_at(ref.path, proc)
     except HierarchyMissing as error:
         raise OSError(errno.ENODEV, str(error)) from error
+
+
+def knob_of_group(kind: NativeKnob, file: str, inhabitant: VcpuId | None = None) -> KnobRef:
+    """The knob that is in this file of a group. Raises ThreadGone where there is no such group."""
+    directory, _, name = file.rpartition("/")
+    return KnobRef(GroupId(directory, cgroupfs.inode_of(file), inhabitant), kind, name)
 
 
 CGROUP = Membership("cgroup")

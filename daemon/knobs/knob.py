@@ -1,4 +1,4 @@
-"""One knob of one thread, in the kernel's own units: read it, write it.
+"""One knob of one thread or group, in the kernel's own units: read it, write it.
 
 The only place that writes a knob: the host, the keeper and `dasec restore` all come
 through here, so that all of them mean the same thing by "prior" and "ours".
@@ -33,7 +33,7 @@ class NativeKnob(ABC):
     """The model's knob that it is for."""
 
     of_group: ClassVar[bool] = False
-    """It outlives the thread for whose sake it is changed."""
+    """It is a group's, and outlives the thread for whose sake it is changed."""
 
     unset: NativeValue | None = None
     """What is written to it so that it is as if nobody had ever set it."""
@@ -120,15 +120,57 @@ class NativeKnob(ABC):
         raise NotImplementedError(f"{self} of thread {tid}")
 
 
-class KnobRef(NamedTuple):
-    """Which knob of which thread. `path`: the file of a knob of a group, the hierarchy's mount point for the
-    group that a thread is in, else empty. `inode`: of the group's directory, for knobs of a group; one that
-    is removed and made again under its name gets another. 0: not known, as in older journals."""
+class GroupId(NamedTuple):
+    """A cgroup. `inode`: of its directory; a group that is removed and made again under its name gets another
+    (0: not known, as in old journals). `inhabitant`: the thread that is alone in it, for whose sake it is
+    changed; None: it is changed for all who are in there."""
 
-    vcpu: VcpuId
+    directory: str
+    inode: int
+    inhabitant: VcpuId | None = None
+
+
+Owner = VcpuId | GroupId
+"""Who has a knob: a thread, or a group, which outlives its threads."""
+
+
+class KnobRef(NamedTuple):
+    """Which knob of whom. `path`: the file in the group's directory, the hierarchy's mount point for the
+    group that a thread is in, else empty."""
+
+    owner: Owner
     kind: NativeKnob
     path: str = ""
-    inode: int = 0
+
+    @property
+    def vcpu(self) -> VcpuId:
+        """The thread, of which it is."""
+        owner = self.owner
+        assert isinstance(owner, VcpuId), "a knob of a thread"
+        return owner
+
+    @property
+    def group(self) -> GroupId:
+        """The group, of which it is."""
+        owner = self.owner
+        assert isinstance(owner, GroupId), "a knob of a group"
+        return owner
+
+    @property
+    def sake(self) -> VcpuId | None:
+        """The thread for whose sake it is changed, if it is a single one's."""
+        owner = self.owner
+        return owner if isinstance(owner, VcpuId) else owner.inhabitant
+
+    @property
+    def file(self) -> str:
+        """Where a knob of a group is."""
+        return f"{self.group.directory}/{self.path}"
+
+    def __str__(self) -> str:
+        whose = "" if self.sake is None else f" of thread {self.sake.tid} of process {self.sake.pid}"
+        where = f" ({self.file})" if isinstance(self.owner, GroupId) else ""
+        return f"{self.kind}{whose}{where}"
 
 
 class Write(NamedTuple):
@@ -220,14 +262,13 @@ def cores_of(value: NativeValue) -> frozenset[Core]:
 
 
 def _check(ref: KnobRef, proc: str) -> None:
-    if ref.kind.after_groups:
-        return
-    if not alive(ref.vcpu, proc):
-        raise ThreadGone(f"thread {ref.vcpu.tid} of process {ref.vcpu.pid} ended")
+    """A group's row looks at its group itself."""
+    if isinstance(ref.owner, VcpuId) and not alive(ref.owner, proc):
+        raise ThreadGone(f"thread {ref.owner.tid} of process {ref.owner.pid} ended")
 
 
 def _gone_or(error: OSError, ref: KnobRef) -> Exception:
     """ThreadGone where the error means that; else the error itself, naming the file if there is one."""
     if error.errno in _GONE:
-        return ThreadGone(f"{ref.kind} of thread {ref.vcpu.tid}: {os.strerror(error.errno or 0)}")
+        return ThreadGone(f"{ref}: {os.strerror(error.errno or 0)}")
     return error

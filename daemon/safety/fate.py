@@ -45,43 +45,31 @@ def judge(one: Outstanding, kernel: Kernel) -> KnobFate:
     is in force already, or somebody chose exactly what was left of ours.
     """
     try:
-        return _compare_and_write(one, kernel, orphan=False)
-    except ThreadGone:
-        if not one.ref.kind.of_group:
-            return KnobFate(one.ref, Fate.VANISHED)
-    except NotFair:
-        return KnobFate(one.ref, Fate.WAITING, f"{describe(one.ref)}: {Fate.WAITING}")
-    except Exception as error:  # whatever is wrong with one knob: the others are still to be put back
-        return _failed(one.ref, error)
-    try:
-        return _compare_and_write(one, kernel, orphan=True)
+        return _compare_and_write(one, kernel)
     except ThreadGone:
         return KnobFate(one.ref, Fate.VANISHED)
-    except Exception as error:
-        return _failed(one.ref, error)
+    except NotFair:
+        return KnobFate(one.ref, Fate.WAITING, f"{one.ref}: {Fate.WAITING}")
+    except Exception as error:  # whatever is wrong with one knob: the others are still to be put back
+        return KnobFate(one.ref, Fate.FAILED, f"{one.ref}: {error or type(error).__name__}")
 
 
-def _failed(ref: KnobRef, error: Exception) -> KnobFate:
-    return KnobFate(ref, Fate.FAILED, f"{describe(ref)}: {error or type(error).__name__}")
-
-
-def _compare_and_write(one: Outstanding, kernel: Kernel, *, orphan: bool, looks: int = _LOOKS) -> KnobFate:
-    read, write = (kernel.read_orphan, kernel.write_orphan) if orphan else (kernel.read, kernel.write)
+def _compare_and_write(one: Outstanding, kernel: Kernel, looks: int = _LOOKS) -> KnobFate:
     ref, prior, ours = one
-    present = read(ref)
+    present = kernel.read(ref)
     if not any(value != prior and is_in_force(ref, value, present, kernel) for value in ours):
         if as_before(one, present, kernel):
             return KnobFate(ref, Fate.ALREADY)
-        if looks > 1 and read(ref) != present:  # its cpuset has changed since we looked at the mask
-            return _compare_and_write(one, kernel, orphan=orphan, looks=looks - 1)
-        detail = f"{describe(ref)}: somebody else set it to {shown(present)} since"
+        if looks > 1 and kernel.read(ref) != present:  # its cpuset has changed since we looked at the mask
+            return _compare_and_write(one, kernel, looks - 1)
+        detail = f"{ref}: somebody else set it to {shown(present)} since"
         return KnobFate(ref, Fate.LEFT_ALONE, detail)
-    write(ref, prior)
+    kernel.write(ref, prior)
     for _ in range(_LOOKS):  # its cpuset may change, and the thread may end, while we look
-        present = read(ref)
+        present = kernel.read(ref)
         if present == prior or present == kernel.in_force(ref, prior):
             return KnobFate(ref, Fate.PUT_BACK)
-    detail = f"{describe(ref)}: set to {shown(prior)}, the kernel made it {shown(present)}"
+    detail = f"{ref}: set to {shown(prior)}, the kernel made it {shown(present)}"
     return KnobFate(ref, Fate.FAILED, detail)
 
 
@@ -94,12 +82,6 @@ def is_in_force(ref: KnobRef, value: NativeValue, present: NativeValue, kernel: 
     """Does the knob read as it does while this value is what was last asked for? Raises ThreadGone, or
     OSError."""
     return present == value or (ref.kind.may_read(value, present) and present == kernel.in_force(ref, value))
-
-
-def describe(ref: KnobRef) -> str:
-    """A knob for the user's eye."""
-    place = f" ({ref.path})" if ref.kind.of_group else ""
-    return f"{ref.kind} of thread {ref.vcpu.tid} of process {ref.vcpu.pid}{place}"
 
 
 def shown(value: NativeValue) -> str:

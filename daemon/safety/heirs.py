@@ -24,6 +24,8 @@ class Heirs:
 
     def prior(self, ref: KnobRef, found: NativeValue) -> NativeValue | None:
         """The value that the newcomer would have without us, or None if `found` is its own."""
+        if not ref.kind.inherited:
+            return None
         if ref.kind.found_anywhere:
             inherited = self._ledger.bequest(ANY_PROCESS, ref.kind, found)
             return inherited.prior if inherited else None

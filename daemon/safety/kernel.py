@@ -31,12 +31,6 @@ class Kernel(Protocol):
     def write(self, ref: KnobRef, value: NativeValue) -> None:
         """Put the knob back to this value. Raises ThreadGone, NotFair, or OSError."""
 
-    def read_orphan(self, ref: KnobRef) -> NativeValue:
-        """The same for a group's knob whose thread has ended. Raises ThreadGone, or OSError."""
-
-    def write_orphan(self, ref: KnobRef, value: NativeValue) -> None:
-        """The same for a group's knob whose thread has ended. Raises ThreadGone, or OSError."""
-
     def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:
         """What the knob reads as while `value` is what was last asked for: a mask may be cut. Raises
         ThreadGone, or OSError."""
@@ -96,14 +90,6 @@ class LinuxKernel:
     def write(self, ref: KnobRef, value: NativeValue) -> None:
         """See Kernel."""
         knob.put_back(ref, value)
-
-    def read_orphan(self, ref: KnobRef) -> NativeValue:
-        """See Kernel."""
-        return knob.read_known(ref)
-
-    def write_orphan(self, ref: KnobRef, value: NativeValue) -> None:
-        """See Kernel."""
-        knob.write_known(ref, value)
 
     def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:
         """See Kernel."""

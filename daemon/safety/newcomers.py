@@ -14,7 +14,7 @@ from ..knobs.knob import KnobRef, NativeKnob, NativeValue
 from ..linux.errors import ThreadGone
 from ..model import VcpuId
 from .births import Births
-from .fate import Fate, KnobFate, describe, is_in_force, judge
+from .fate import Fate, KnobFate, is_in_force, judge
 from .journal.codec import Bequest
 from .journal.ledger import ANY_PROCESS, Outstanding
 from .kernel import Kernel
@@ -37,7 +37,7 @@ def disinherit(held: Sequence[KnobFate], bequests: Sequence[Bequest], kernel: Ke
     cannot have been given out again), and their descendants. Where somebody may still be giving birth, the
     knobs that we hold of that process count as not put back: of that one, whatever the others were at.
     """
-    living = frozenset(one.ref.vcpu.pid for one in held if one.fate is not Fate.VANISHED) - {ANY_PROCESS}
+    living = frozenset(pid for one in held if (pid := _living_process(one, kernel)) is not None)
     wanted = _by_process([one for one in bequests if one.pid in living])
     if not wanted:
         return list(held)
@@ -64,19 +64,33 @@ def disinherit(held: Sequence[KnobFate], bequests: Sequence[Bequest], kernel: Ke
     unproven = {pid for pid, times in clean.items() if times < _CLEAN_SWEEPS}
     return [
         *(
-            _unproven(one)
-            if (one.ref.vcpu.pid, one.ref.kind) in wanted and one.ref.vcpu.pid in unproven
-            else one
+            _unproven(one) if (pid := _process(one)) in unproven and (pid, one.ref.kind) in wanted else one
             for one in held
         ),
         *verdicts,
     ]
 
 
+def _process(one: KnobFate) -> int:
+    return ANY_PROCESS if one.ref.sake is None else one.ref.sake.pid
+
+
+def _living_process(one: KnobFate, kernel: Kernel) -> int | None:
+    """Its process, if the thread is known to be the one that we held. A group outlives it."""
+    if one.fate is Fate.VANISHED or one.ref.sake is None:
+        return None
+    if one.ref.kind.of_group:
+        try:
+            kernel.progress(one.ref.sake)
+        except (ThreadGone, OSError):
+            return None
+    return one.ref.sake.pid
+
+
 def _unproven(one: KnobFate) -> KnobFate:
     if one.fate in (Fate.VANISHED, Fate.WAITING):
         return one
-    detail = f"{describe(one.ref)}: may have been passed on to a thread that is still being born"
+    detail = f"{one.ref}: may have been passed on to a thread that is still being born"
     return KnobFate(
         one.ref, Fate.FAILED, f"{detail}: the machine has no time for it; run `dasec restore` then"
     )

@@ -72,7 +72,7 @@ def put_back_each(
     knobs = tuple(outstanding)
     verdicts = [*overtaken(_judge(knobs, kernel, after_groups=False), knobs, kernel)]
     verdicts = _disinherit(verdicts, bequests, kernel)
-    pids = frozenset(one.ref.vcpu.pid for one in knobs)
+    pids = frozenset(sake.pid for one in knobs if (sake := one.ref.sake) is not None)
     removed = remove_groups(tuple(groups), Kinship(pids, bequests, kernel), kernel)
     verdicts += _judge(knobs, kernel, after_groups=True)
     return Verdicts(verdicts, removed)

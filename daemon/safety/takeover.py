@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..model import VcpuId
 from .fate import Fate, KnobFate, judge
 from .journal.ledger import Outstanding
 from .kernel import Kernel
@@ -25,13 +26,14 @@ def overtaken(
     vanished = {one.ref for one in verdicts if one.fate is Fate.VANISHED}
     for verdict in verdicts:
         ref = verdict.ref
-        if verdict.fate is not Fate.LEFT_ALONE or ref.vcpu.pid != ref.vcpu.tid:
+        main = ref.owner
+        if verdict.fate is not Fate.LEFT_ALONE or not isinstance(main, VcpuId) or main.pid != main.tid:
             yield verdict
             continue
         brought = (
             one._replace(ref=ref)
             for one in knobs
-            if one.ref in vanished and (one.ref.vcpu.pid, one.ref.kind) == (ref.vcpu.pid, ref.kind)
+            if one.ref in vanished and one.ref.kind is ref.kind and one.ref.vcpu.pid == main.pid
         )
         again = (judge(one, kernel) for one in brought)
         yield next((one for one in again if one.fate is not Fate.LEFT_ALONE), verdict)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..linux import cgroupfs
 from ..linux.errors import HierarchyMissing, NotFair, ThreadGone
-from .fate import Fate, as_before, describe, is_in_force, shown
+from .fate import Fate, as_before, is_in_force, shown
 from .groups import abandoned_probes
 from .journal.directory import Directory, Notice
 from .journal.journal import DIRECTORY, peek
@@ -86,7 +86,7 @@ def _waiting(ledger: Ledger, kernel: Kernel) -> Iterator[Finding]:
             try:
                 kernel.read(one.ref)
             except NotFair:
-                yield Finding(str(Fate.WAITING), describe(one.ref), f"{_MEND} then")
+                yield Finding(str(Fate.WAITING), str(one.ref), f"{_MEND} then")
             except (ThreadGone, OSError):
                 continue
 
@@ -103,11 +103,11 @@ def _changed(ledger: Ledger, kernel: Kernel) -> Iterator[Finding]:
         except ThreadGone:
             continue
         except NotFair:
-            yield Finding(str(Fate.WAITING), describe(one.ref), "the daemon sees to it")
+            yield Finding(str(Fate.WAITING), str(one.ref), "the daemon sees to it")
             continue
         except (OSError, HierarchyMissing) as error:
-            yield Finding(f"cannot be read ({error})", describe(one.ref), "see `dasec probe`")
+            yield Finding(f"cannot be read ({error})", str(one.ref), "see `dasec probe`")
             continue
         if not meant:
             what = f"holds {shown(present)}, we meant {shown(one.ours[-1])}"
-            yield Finding(what, describe(one.ref), "somebody else writes it: leave it to one of the two")
+            yield Finding(what, str(one.ref), "somebody else writes it: leave it to one of the two")

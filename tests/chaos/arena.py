@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dasec.knobs import knob
+from dasec.knobs.groups import knob_of_group
 from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue
 from dasec.knobs.masks import AFFINITY
 from dasec.knobs.slices import SLICE
@@ -91,8 +92,8 @@ class Arena:
         try:
             who = VcpuId(process.pid, tid, procfs.read_stat(process.pid, tid).start_ticks)
             if solo:
-                path = self.hierarchy.weight_file(self.solo)
-                return self._meddle(KnobRef(who, WEIGHT_V1, path), FOREIGN_WEIGHT)
+                file = self.hierarchy.weight_file(self.solo)
+                return self._meddle(knob_of_group(WEIGHT_V1, file, who), FOREIGN_WEIGHT)
             if not masks or chance.random() < 0.5:
                 return self._meddle(KnobRef(who, SLICE), FOREIGN_SLICE_NS)
             return self._meddle(KnobRef(who, AFFINITY), FOREIGN_MASK)
@@ -184,7 +185,8 @@ class Arena:
     def _wrong_groups(self, now: Fingerprint) -> Iterator[str]:
         top = self.hierarchy.directory(self.top)
         expected = [self.hierarchy.directory(group) for group in (self.top, self.shared, self.solo)]
-        file_of = {ref.path: ref for ref in (*self.foreign, *self.overwritten)}
+        both = (*self.foreign, *self.overwritten)
+        file_of = {ref.file: ref for ref in both if ref.kind.of_group}
         weight_name = os.path.basename(self.hierarchy.weight_file("/"))
         for path, weight in now.groups.items():
             if path != top and not path.startswith(f"{top}/"):

@@ -159,7 +159,8 @@ class Fleet:
                     assert has_libvirts_weight(one), f"{name}: stale weight"
                     assert is_untouched(one.tid, pinned), f"{name}: stale slice or mask"
             assert all(is_untouched(tid, everywhere) for tid in others_of(self._libvirtd, name))
-        held = {(one.ref.vcpu.pid, one.ref.vcpu.tid) for one in self.stage.journal.outstanding()}
+        refs = [one.ref for one in self.stage.journal.outstanding()]
+        held = {(ref.sake.pid, ref.sake.tid) for ref in refs if ref.sake is not None}
         assert held == expected
 
     def check_groups(self) -> None:

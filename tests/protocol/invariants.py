@@ -29,7 +29,7 @@ def at_every_state(one: Machine, ledger: Ledger) -> None:
         truths = _prior_may_be(one, ref)
         knob = {SLICE: "slice", AFFINITY: "mask"}.get(ref.kind, "weight")
         if holding.prior in OURS[knob] and holding.prior not in truths:
-            raise Wrong(f"{knob} of thread {ref.vcpu.tid} has our value {holding.prior} as its prior one")
+            raise Wrong(f"{knob} of {ref.owner} has our value {holding.prior} as its prior one")
 
 
 def at_rest(one: Machine, ledger: Ledger) -> None:
@@ -76,7 +76,7 @@ def _known(ledger: Ledger, task: Task, kind: NativeKnob, value: object) -> bool:
 
 def _prior_may_be(one: Machine, ref: KnobRef) -> tuple[object, ...]:
     if ref.kind in (WEIGHT_V1, WEIGHT_V2):
-        group = one.groups.get(ref.path.removeprefix(CG).rpartition("/")[0])
+        group = one.groups.get(ref.group.directory.removeprefix(CG))
         return () if group is None else (group.true_weight, *group.was)
     task = one.tasks.get(ref.vcpu.tid)
     if task is None or task.start != ref.vcpu.start_ticks:

@@ -47,7 +47,8 @@ def test_the_daemon_of_the_model_writes_every_knob_at_its_first_look(scenario: S
     with syscalls.in_place():
         assert world.go("start", ())
         assert world.go("look", ())
-    held = {(ref.vcpu.tid, ref.kind) for ref in known(world.machine.files[NAME]).held}
+    refs = known(world.machine.files[NAME]).held
+    held = {(ref.sake.tid, ref.kind) for ref in refs if ref.sake is not None}
     kinds = {KIND_OF[knob] for knob in scenario.knobs}
     assert held >= {(tid, kind) for tid in world.machine.tasks for kind in kinds}
 

@@ -10,7 +10,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from ...knobs import knob
-from ...knobs.groups import CGROUP, GroupKnob
+from ...knobs.groups import CGROUP, GroupKnob, knob_of_group
 from ...knobs.knob import KnobRef, NativeKnob, NativeValue, Write
 from ...knobs.masks import AFFINITY
 from ...knobs.quotas import QUOTA
@@ -110,7 +110,7 @@ class Actuator:
             return ()
         if not place.made:
             try:
-                self.groups.make(place, thread.id)
+                self.groups.make(place)
             except OSError:
                 thread.show(place.kind, None)
                 thread.show(QUOTA, None)
@@ -133,7 +133,7 @@ class Actuator:
         else:
             ref = self._ref(thread, kind)
             present = knob.read_known(ref, self.proc)
-            inherited = self.journal.inherited(ref, present) if kind.inherited else None
+            inherited = self.journal.inherited(ref, present)
             if inherited is not None:
                 prior, was = inherited, present
             else:
@@ -147,8 +147,7 @@ class Actuator:
         place = thread.weight
         assert place is not None, "only threads with a group have knobs of one"
         assert self.hierarchy is not None, "there are no groups without one"
-        path = kind.file_of(self.hierarchy, place.group)
-        return KnobRef(thread.id, kind, path, cgroupfs.inode_of(path))
+        return knob_of_group(kind, kind.file_of(self.hierarchy, place.group), thread.id)
 
     def _carry_out(self, intents: list[_Intent]) -> list[Verdict]:
         if not intents:

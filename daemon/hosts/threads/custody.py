@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...knobs.knob import KnobRef
 from ...safety.journal.ledger import Outstanding
 from ...safety.kernel import Kernel
 from ...safety.restore import Verdicts, put_back_each
@@ -18,6 +19,9 @@ SEEN_TO_AT_ONCE = 16
 """Threads a look: 200 a second at 80 ms, for 0.3 ms a look."""
 
 Numbers = tuple[int, int]
+
+NOBODY: Numbers = (0, 0)
+"""Whose a group's knob is that was changed for all who are in there."""
 
 
 class Custody:
@@ -33,7 +37,7 @@ class Custody:
     def take(self, outstanding: Iterable[Outstanding]) -> None:
         """Their threads are managed no longer."""
         for one in outstanding:
-            numbers = (one.ref.vcpu.pid, one.ref.vcpu.tid)
+            numbers = _numbers(one.ref)
             self._held[numbers] = (*self._held.get(numbers, ()), one)
 
     def outstanding(self) -> tuple[Outstanding, ...]:
@@ -60,7 +64,7 @@ class Custody:
         """Some of it is back."""
         settled = set(done.settled())
         self._journal.settle(settled)
-        for numbers in {ref.vcpu[:2] for ref in settled} & self._held.keys():
+        for numbers in {_numbers(ref) for ref in settled} & self._held.keys():
             rest = tuple(one for one in self._held[numbers] if one.ref not in settled)
             if rest:
                 self._held[numbers] = rest
@@ -71,3 +75,7 @@ class Custody:
         done = put_back_each(outstanding, (), (), self._kernel)
         self.settle(done)
         return done
+
+
+def _numbers(ref: KnobRef) -> Numbers:
+    return NOBODY if ref.sake is None else (ref.sake.pid, ref.sake.tid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -137,7 +136,7 @@ class LimitLooks:
         given_ppm = bandwidth.cores_of(thread.given_quota) * CORE_PPM if thread.given_quota else 0
         if place is None or self._hierarchy is None or not (present_ppm or given_ppm):
             return OwnLimit(0, 0)
-        directory = os.path.dirname(held.ref.path) if held else self._hierarchy.directory(place.group)
+        directory = held.ref.group.directory if held else self._hierarchy.directory(place.group)
         try:
             return OwnLimit(present_ppm, bandwidth.usage_of(directory).throttled_ns, int(given_ppm))
         except (ThreadGone, OSError):

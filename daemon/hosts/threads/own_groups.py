@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 
 from ...knobs import knob
-from ...knobs.groups import CGROUP, CONTROLLERS
+from ...knobs.groups import CGROUP, CONTROLLERS, knob_of_group
 from ...knobs.knob import KnobRef, Write
 from ...linux import cgroupfs, procfs
 from ...linux.cgroupfs import Hierarchy
@@ -31,7 +31,7 @@ class OwnGroups:
         self._origins: dict[str, str] = {}
         self._lingering: list[WeightPlace] = []
 
-    def make(self, place: WeightPlace, vcpu: VcpuId) -> None:
+    def make(self, place: WeightPlace) -> None:
         """Make the group that `place` names. Raises OSError, and then leaves nothing behind."""
         assert place.origin is not None, "only groups of our own are made"
         directory = self._hierarchy.directory(place.group)
@@ -39,7 +39,7 @@ class OwnGroups:
         try:
             self._make(place.group)
             if self._hierarchy.version == 2:
-                self._hand_on(place.origin, vcpu)
+                self._hand_on(place.origin)
         except OSError:
             cgroupfs.remove_group(directory)
             self._journal.group_gone(directory)
@@ -103,11 +103,11 @@ class OwnGroups:
             if self._hierarchy.members(group) or self._hierarchy.children(group):
                 raise OSError(errno.EEXIST, f"{group} exists and somebody is in it") from error
 
-    def _hand_on(self, origin: str, vcpu: VcpuId) -> None:
-        path = f"{self._hierarchy.directory(origin)}/cgroup.subtree_control"
+    def _hand_on(self, origin: str) -> None:
+        path = CONTROLLERS.file_of(self._hierarchy, origin)
         if origin in self._handed or cgroupfs.hands_on_cpu(path):
             return
-        ref = KnobRef(vcpu, CONTROLLERS, path, cgroupfs.inode_of(path))
+        ref = knob_of_group(CONTROLLERS, path)
         self._journal.begin((Write(ref, "", "cpu"),))
         try:
             knob.write(ref, "cpu", self._proc)

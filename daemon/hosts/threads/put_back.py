@@ -55,7 +55,7 @@ class PutBack:
         """A main thread ended, and one of these siblings has its number (safety/takeover.py): what we held of
         that sibling goes back there, and of the main thread nothing is left to put back."""
         brought = [
-            one._replace(ref=one.ref._replace(vcpu=ended.id))
+            one._replace(ref=one.ref._replace(owner=ended.id))
             for sibling in siblings
             for one in sibling.outstanding()
             if not one.ref.kind.of_group

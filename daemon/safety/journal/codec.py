@@ -9,16 +9,20 @@ knobs died with its kernel, can never pass for one of ours, even where the heade
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from ...knobs.knob import KnobRef, NativeKnob, NativeValue
+from ...knobs.knob import GroupId, KnobRef, NativeKnob, NativeValue, Owner
 from ...knobs.table import named
 from ...model import VcpuId
 
 MAGIC = "dasec-journal"
-SCHEMA = 1
+SCHEMA = 2
+"""2: a knob's owner is a thread or a group. In 1 each knob named a thread, and a group's its file."""
+
+READABLE = (SCHEMA, 1)
+"""What is put back."""
 
 MAX_CPUS = 65_536
 """Longest run of CPUs in an encoded mask; the kernel's own limit (NR_CPUS) is 8192."""
@@ -71,9 +75,9 @@ class Header(NamedTuple):
     boot_id: str
 
 
-def line_seed(boot_id: str) -> int:
-    """What the CRC of each line starts from."""
-    return crc32(f"{MAGIC} {SCHEMA} {boot_id}".encode())
+def line_seed(boot_id: str, schema: int | None = None) -> int:
+    """What the CRC of each line starts from, of this schema or of an older one."""
+    return crc32(f"{MAGIC} {schema or SCHEMA} {boot_id}".encode())
 
 
 def encode_header(boot_id: str) -> bytes:
@@ -105,9 +109,15 @@ def encode_value(value: NativeValue) -> str:
 
 def encode_ref(ref: KnobRef) -> str:
     """The knob's part of a line, without brackets. A caller that writes a knob often may keep it."""
-    pid, tid, start_ticks = ref.vcpu
-    group = f",{ref.inode}" if ref.inode else ""
-    return f'{pid},{tid},{start_ticks},"{ref.kind.name}",{json.dumps(ref.path)}{group}'
+    return f'{_encode_owner(ref.owner)},"{ref.kind.name}",{json.dumps(ref.path)}'
+
+
+def _encode_owner(owner: Owner) -> str:
+    """A thread as its numbers; a group as its directory and inode, and the thread that is alone in it."""
+    if isinstance(owner, VcpuId):
+        return f"[{owner.pid},{owner.tid},{owner.start_ticks}]"
+    inhabitant = "" if owner.inhabitant is None else f",{_encode_owner(owner.inhabitant)}"
+    return f"[{json.dumps(owner.directory)},{owner.inode}{inhabitant}]"
 
 
 def encode_held(head: str, at_ticks: int, ours: tuple[NativeValue, ...]) -> str:
@@ -140,26 +150,28 @@ def frames(payloads: Iterable[str], sequence: int, seed: int) -> str:
     return "".join(lines)
 
 
-def unframe(line: bytes, seed: int) -> tuple[int, Entry] | None:
-    """The sequence number and entry of an intact line (without its newline), else None."""
+def unframe(line: bytes, seeds: Mapping[int, int]) -> tuple[int, Entry] | None:
+    """The sequence number and entry of an intact line (without its newline), else None. `seeds`: what the CRC
+    starts from, of each schema that the line may have."""
     crc, _, body = line.partition(b" ")
-    if crc != b"%08x" % crc32(body, seed):
+    schema = next((one for one, seed in seeds.items() if crc == b"%08x" % crc32(body, seed)), None)
+    if schema is None:
         return None
     number, _, payload = body.partition(b" ")
     try:
-        return int(number), _entry(json.loads(payload))
+        return int(number), _entry(json.loads(payload), _ref if schema == SCHEMA else _ref_of_1)
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _entry(fields: list[Any]) -> Entry:
+def _entry(fields: list[Any], ref_of: Callable[..., KnobRef]) -> Entry:
     """Types are not checked: the CRC says that we wrote this line."""
     match fields[0]:
         case "h":
             _, at, ours, *ref, prior = fields
-            return Held(_ref(*ref), _value(prior), tuple([_value(one) for one in ours]), at)
+            return Held(ref_of(*ref), _value(prior), tuple([_value(one) for one in ours]), at)
         case "s":
-            return Settled(_ref(*fields[1:]))
+            return Settled(ref_of(*fields[1:]))
         case "g":
             return GroupMade(fields[1])
         case "r":
@@ -170,8 +182,20 @@ def _entry(fields: list[Any]) -> Entry:
     raise ValueError("not an entry of this schema")
 
 
-def _ref(pid: int, tid: int, start_ticks: int, kind: str, path: str, inode: int = 0) -> KnobRef:
-    return KnobRef(VcpuId(pid, tid, start_ticks), named(kind), path, inode)
+def _ref(owner: list[Any], kind: str, path: str) -> KnobRef:
+    if isinstance(owner[0], int):
+        return KnobRef(VcpuId(*owner), named(kind), path)
+    directory, inode, *inhabitant = owner
+    return KnobRef(GroupId(directory, inode, *(VcpuId(*one) for one in inhabitant)), named(kind), path)
+
+
+def _ref_of_1(pid: int, tid: int, start_ticks: int, kind: str, path: str, inode: int = 0) -> KnobRef:
+    """Of schema 1, which named the thread for whose sake a group was changed, and the file of the knob."""
+    found, vcpu = named(kind), VcpuId(pid, tid, start_ticks)
+    if not found.of_group:
+        return KnobRef(vcpu, found, path)
+    directory, _, name = path.rpartition("/")
+    return KnobRef(GroupId(directory, inode, None if found.after_groups else vcpu), found, name)
 
 
 def _value(raw: int | str | list[int]) -> NativeValue:

@@ -91,11 +91,12 @@ class Ledger:
         kind = ref.kind
         if not kind.inherited:
             return
-        pid = ANY_PROCESS if kind.found_anywhere else ref.vcpu.pid
+        who = ref.vcpu
+        pid = ANY_PROCESS if kind.found_anywhere else who.pid
         known = self._bequests.get((pid, kind), {})
         # Who gave birth is not known. Where threads of a process had different values before us, the
         # main thread speaks for it: the others may have been pinned one by one.
-        speaks = pid == ref.vcpu.tid
+        speaks = pid == who.tid
         for value in ours:
             earlier = known.get(value)
             if value == holding.prior or (earlier and (not speaks or earlier.prior == holding.prior)):
@@ -107,8 +108,10 @@ class Ledger:
         """What a Settled entry does; the last knob of a process takes that process's bequests with it."""
         if self.held.pop(ref, None) is None:
             return
-        pid = ref.vcpu.pid
-        if pid == ref.vcpu.tid:
+        if ref.sake is None:
+            return
+        pid = ref.sake.pid
+        if pid == ref.sake.tid:
             self._of_main.pop((pid, ref.kind), None)
         self._held_of[pid] -= 1
         if self._held_of[pid] <= 0:
@@ -163,12 +166,13 @@ class Ledger:
         yield from map(GroupMade, self.groups)
 
     def _enlist(self, ref: KnobRef, holding: Holding) -> None:
-        pid, tid, _ = ref.vcpu
-        if ref not in self.held:
-            self._held_of[pid] += 1
-        if pid == tid:
-            self._whole.add(pid)
-            self._of_main[pid, ref.kind] = holding
+        if ref.sake is not None:
+            pid, tid, _ = ref.sake
+            if ref not in self.held:
+                self._held_of[pid] += 1
+            if pid == tid:
+                self._whole.add(pid)
+                self._of_main[pid, ref.kind] = holding
         self.held[ref] = holding
 
     def _bequeath(self, bequest: Bequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from . import codec
@@ -34,10 +35,12 @@ def salvage(data: bytes, boot_id: str, where: str, *, exists: bool) -> Salvage:
     if header is not None and header.boot_id != boot_id:
         void = Notice("journal of another boot", where, "void: its knobs ended with that boot's kernel")
         return Salvage(Ledger(), (void,))
-    if header is not None and header.schema != codec.SCHEMA:
+    if header is not None and header.schema not in codec.READABLE:
         return _alien(header, where) if lines[1:] else Salvage(Ledger(), ())
     flaws = _flaws(header, torn, where)
-    return _replay(lines[1:] if header else lines, codec.line_seed(boot_id), where, flaws)
+    schemas = (header.schema,) if header else codec.READABLE
+    seeds = {schema: codec.line_seed(boot_id, schema) for schema in schemas}
+    return _replay(lines[1:] if header else lines, seeds, where, flaws)
 
 
 def _alien(header: codec.Header, where: str) -> Salvage:
@@ -57,12 +60,12 @@ def _flaws(header: codec.Header | None, torn: bytes, where: str) -> list[Notice]
     return flaws
 
 
-def _replay(lines: list[bytes], seed: int, where: str, flaws: list[Notice]) -> Salvage:
+def _replay(lines: list[bytes], seeds: Mapping[int, int], where: str, flaws: list[Notice]) -> Salvage:
     ledger = Ledger()
     damaged = missing = 0
     last: int | None = None
     for line in lines:
-        intact = codec.unframe(line, seed)
+        intact = codec.unframe(line, seeds)
         if intact is None or (last is not None and intact[0] <= last):
             damaged += 1
             continue

@@ -9,7 +9,7 @@ import pytest
 
 from dasec.knobs import knob, table
 from dasec.knobs.groups import CGROUP, CONTROLLERS
-from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue, Write, no_value
+from dasec.knobs.knob import GroupId, KnobRef, NativeKnob, NativeValue, Write, no_value
 from dasec.knobs.quotas import QUOTA
 from dasec.knobs.table import INHERITED, TABLE, named
 from dasec.linux import procfs
@@ -69,8 +69,9 @@ def test_a_kind_without_a_place_in_the_model_takes_none(kind: NativeKnob) -> Non
 @pytest.mark.parametrize("kind", TABLE, ids=str)
 def test_a_value_of_another_kind_is_refused_and_nothing_written(kind: NativeKnob) -> None:
     wrong: NativeValue = 5 if kind.name in ("affinity", "cgroup", "quota", "controllers") else (1, 2)
+    owner = GroupId("/nowhere", 0) if kind.of_group else ME
     with pytest.raises(OSError, match="is no value for"):
-        kind.write(KnobRef(ME, kind, "/nowhere/at-all"), wrong, procfs.PROC)
+        kind.write(KnobRef(owner, kind, "at-all"), wrong, procfs.PROC)
 
 
 def test_what_is_inherited_is_written_to_the_thread_itself() -> None:

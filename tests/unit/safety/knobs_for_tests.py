@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dasec.knobs.groups import CGROUP
-from dasec.knobs.knob import KnobRef, NativeValue
+from dasec.knobs.knob import GroupId, KnobRef, NativeValue
 from dasec.knobs.masks import AFFINITY
 from dasec.knobs.slices import SLICE
 from dasec.knobs.weights import WEIGHT_V1
@@ -30,7 +30,7 @@ def group_of(tid: int, pid: int = 100) -> KnobRef:
 
 
 def weight_of(tid: int, group: str = "/vm/vcpu0", pid: int = 100) -> KnobRef:
-    return KnobRef(thread(tid, pid), WEIGHT_V1, f"/cg{group}/cpu.shares")
+    return KnobRef(GroupId(f"/cg{group}", 0, thread(tid, pid)), WEIGHT_V1, "cpu.shares")
 
 
 def open_journal(directory: Path) -> Journal:

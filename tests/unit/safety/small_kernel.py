@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
-from dasec.knobs import groups, masks, patched, slices, weights, words
-from dasec.knobs.groups import CGROUP, CONTROLLERS
+from dasec.knobs import groups, masks, patched, quotas, slices, weights, words
+from dasec.knobs.groups import CGROUP
 from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue
 from dasec.knobs.masks import cut
 from dasec.knobs.slices import SLICE
@@ -64,6 +64,7 @@ class SmallKernel:
     weights: dict[str, int] = field(default_factory=dict)
     parents: dict[int, int] = field(default_factory=dict)
     controllers: dict[str, str] = field(default_factory=dict)
+    quotas: dict[str, str] = field(default_factory=dict)
     refuses: set[KnobRef] = field(default_factory=set)
     broken: set[KnobRef | str] = field(default_factory=set)
     """Knobs, directories and "family", of which a file makes a parser of ours fail."""
@@ -115,15 +116,17 @@ class SmallKernel:
                     raise OSError(22, "its cpuset has none of them")
                 thread.asked = () if value == ALL_CPUS else value
             case ((weights.WEIGHT_V1 | weights.WEIGHT_V2), int()):
-                if ref.path not in self.weights:
-                    raise ThreadGone(ref.path)
-                self.weights[ref.path] = value
+                if ref.file not in self.weights:
+                    raise ThreadGone(ref.file)
+                self.weights[ref.file] = value
             case groups.CGROUP, str():
                 if value != "/" and f"{MOUNT}{value}/cpu.shares" not in self.weights:
                     raise ThreadGone(value)
                 self.threads[ref.vcpu].group = value
             case groups.CONTROLLERS, str():
-                self.controllers[ref.path] = value
+                self.controllers[ref.file] = value
+            case quotas.QUOTA, str():
+                self.quotas[ref.file] = value
             case ((patched.GRANULARITY | words.EXT_LATENCY), _):
                 self.threads[ref.vcpu].granularity = value
             case ((patched.THREAD_WEIGHT | words.EXT_WEIGHT), _):
@@ -140,15 +143,8 @@ class SmallKernel:
 
     def read(self, ref: KnobRef) -> NativeValue:
         self._parse(ref)
-        if ref.kind is not CONTROLLERS and ref.vcpu not in self.threads:
-            raise ThreadGone(str(ref.vcpu))
-        return self.read_orphan(ref)
-
-    def write(self, ref: KnobRef, value: NativeValue) -> None:
-        self.read(ref)
-        self.write_orphan(ref, value)
-
-    def read_orphan(self, ref: KnobRef) -> NativeValue:
+        if isinstance(ref.owner, VcpuId) and ref.owner not in self.threads:
+            raise ThreadGone(str(ref.owner))
         match ref.kind:
             case slices.SLICE:
                 return self.threads[ref.vcpu].slice_ns
@@ -157,19 +153,22 @@ class SmallKernel:
             case groups.CGROUP:
                 return self.threads[ref.vcpu].group
             case groups.CONTROLLERS:
-                return self.controllers[ref.path]
+                return self.controllers[ref.file]
+            case quotas.QUOTA:
+                return self.quotas[ref.file]
             case patched.GRANULARITY | words.EXT_LATENCY:
                 return self.threads[ref.vcpu].granularity
             case patched.THREAD_WEIGHT | words.EXT_WEIGHT:
                 return self.threads[ref.vcpu].weight
-        if ref.path not in self.weights:
-            raise ThreadGone(ref.path)
-        return self.weights[ref.path]
+        if ref.file not in self.weights:
+            raise ThreadGone(ref.file)
+        return self.weights[ref.file]
 
-    def write_orphan(self, ref: KnobRef, value: NativeValue) -> None:
+    def write(self, ref: KnobRef, value: NativeValue) -> None:
+        self.read(ref)
         if ref in self.refuses:
             raise OSError(16, "Device or resource busy")
-        self.log.append((ref.kind, ref.vcpu.tid))
+        self.log.append((ref.kind, ref.sake.tid if ref.sake else 0))
         self.set(ref, value)
 
     def in_force(self, ref: KnobRef, value: NativeValue) -> NativeValue:

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dasec.knobs.knob import KnobRef, NativeValue
+from dasec.knobs.knob import GroupId, KnobRef, NativeValue
 from dasec.knobs.table import TABLE
 from dasec.knobs.weights import WEIGHT_V1
 from dasec.model import VcpuId
 from dasec.safety.journal.codec import (
+    READABLE,
+    SCHEMA,
     Bequest,
     Entry,
     GroupGone,
@@ -27,13 +29,16 @@ from dasec.safety.journal.codec import (
 )
 
 SEED = line_seed("some boot")
+SEEDS = {SCHEMA: SEED}
 
 numbers = st.integers(0, 2**63)
 paths = st.text(st.characters(codec=None), max_size=30)
 masks = st.sets(st.integers(0, 8191), max_size=40).map(lambda cpus: tuple(sorted(cpus)))
 values: st.SearchStrategy[NativeValue] = st.one_of(numbers, paths, masks)
 kinds = st.sampled_from(TABLE)
-refs = st.builds(KnobRef, st.builds(VcpuId, numbers, numbers, numbers), kinds, paths, numbers)
+threads = st.builds(VcpuId, numbers, numbers, numbers)
+groups = st.builds(GroupId, paths, numbers, st.none() | threads)
+refs = st.builds(KnobRef, threads | groups, kinds, paths)
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Held, refs, values, st.lists(values, min_size=1, max_size=4).map(tuple), numbers),
     st.builds(Settled, refs),
@@ -48,40 +53,45 @@ def test_every_entry_reads_as_it_was_written(entry: Entry, sequence: int) -> Non
     line = frames([encode(entry)], sequence, SEED)
     assert line.isascii()
     assert line.count("\n") == 1
-    assert unframe(line.rstrip("\n").encode(), SEED) == (sequence, entry)
+    assert unframe(line.rstrip("\n").encode(), SEEDS) == (sequence, entry)
 
 
 @given(entries, st.data())
 def test_a_line_with_one_flipped_bit_is_no_line(entry: Entry, data: st.DataObject) -> None:
     line = bytearray(frames([encode(entry)], 1, SEED).rstrip("\n").encode())
     line[data.draw(st.integers(0, len(line) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    assert unframe(bytes(line), SEED) is None
+    assert unframe(bytes(line), SEEDS) is None
 
 
 @given(st.binary(max_size=200))
 def test_anything_else_is_no_line(line: bytes) -> None:
-    assert unframe(line, SEED) is None
+    assert unframe(line, SEEDS) is None
 
 
 def test_a_line_of_another_boot_is_no_line() -> None:
     line = frames([encode(GroupMade("/x"))], 1, SEED).rstrip("\n").encode()
-    assert unframe(line, line_seed("another boot")) is None
+    assert unframe(line, {SCHEMA: line_seed("another boot")}) is None
 
 
 @pytest.mark.parametrize(
     "payload",
-    ["[]", "{}", "7", '["x"]', '["h",1]', '["s",1,2,3,"no such knob",""]', '["b",1,"slice",[9,1],0,0]'],
+    [
+        *("[]", "{}", "7", '["x"]', '["h",1]', '["s",[1,2,3],"no such knob",""]', '["s",1,2,3,"slice",""]'),
+        *('["s",[],"slice",""]', '["s",["/x"],"quota",""]', '["b",1,"slice",[9,1],0,0]'),
+    ],
 )
 def test_an_intact_line_without_an_entry_of_this_schema_is_no_line(payload: str) -> None:
-    assert unframe(frames([payload], 1, SEED).rstrip("\n").encode(), SEED) is None
+    assert unframe(frames([payload], 1, SEED).rstrip("\n").encode(), SEEDS) is None
 
 
-def test_a_line_of_an_older_journal_names_a_group_without_its_inode() -> None:
-    older = '["h",5,[1126],100,1,50,"weight_v1","/cg/vm/cpu.shares",1024]'
-    ref = KnobRef(VcpuId(100, 1, 50), WEIGHT_V1, "/cg/vm/cpu.shares")
-    line = frames([older], 1, SEED).rstrip("\n").encode()
-    assert unframe(line, SEED) == (1, Held(ref, 1024, (1126,), 5))
-    assert encode(Held(ref, 1024, (1126,), 5)) == older
+@pytest.mark.parametrize(("inode", "said"), [(0, ""), (4711, ",4711")])
+def test_a_line_of_schema_1_names_a_group_by_a_thread_and_a_file(inode: int, said: str) -> None:
+    older = f'["h",5,[1126],100,1,50,"weight_v1","/cg/vm/cpu.shares"{said},1024]'
+    ref = KnobRef(GroupId("/cg/vm", inode, VcpuId(100, 1, 50)), WEIGHT_V1, "cpu.shares")
+    seeds = {schema: line_seed("some boot", schema) for schema in READABLE}
+    line = frames([older], 1, seeds[1]).rstrip("\n").encode()
+    assert unframe(line, seeds) == (1, Held(ref, 1024, (1126,), 5))
+    assert unframe(line, {SCHEMA: SEED}) is None
 
 
 def test_a_mask_of_8192_cpus_takes_a_few_bytes() -> None:
@@ -91,7 +101,7 @@ def test_a_mask_of_8192_cpus_takes_a_few_bytes() -> None:
 def test_a_header_says_whose_journal_it_is() -> None:
     header = decode_header(encode_header("some-boot").rstrip(b"\n"))
     assert header is not None
-    assert (header.schema, header.boot_id) == (1, "some-boot")
+    assert (header.schema, header.boot_id) == (2, "some-boot")
 
 
 @given(st.binary(max_size=80))

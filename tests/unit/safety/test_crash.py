@@ -153,7 +153,7 @@ def with_groups(directory: Path, kernel: SmallKernel, chance: random.Random) -> 
                 journal.begin([Write(ref, kernel.read(ref), new)])
                 die_maybe(chance)
                 kernel.set(ref, new)
-            young = slice_of(tid + 1000)._replace(vcpu=vcpu._replace(tid=tid + 1000, start_ticks=10**12)).vcpu
+            young = vcpu._replace(tid=tid + 1000, start_ticks=10**12)
             kernel.clone(vcpu, young)
             if chance.random() < 0.2 and tid != 100:
                 kernel.end(vcpu)

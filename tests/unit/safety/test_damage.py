@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dasec.knobs.knob import KnobRef, NativeValue, Write
-from dasec.safety.journal.codec import Held, line_seed, unframe
+from dasec.safety.journal.codec import SCHEMA, Held, line_seed, unframe
 from dasec.safety.journal.journal import Journal, read_boot_id
 
 from .knobs_for_tests import group_of, mask_of, open_journal, slice_of, weight_of
@@ -54,9 +54,9 @@ def write_journal(directory: Path, chance: random.Random) -> Truth:
         step(journal, truth, chance)
     journal.close()
     truth.content = (directory / "journal").read_bytes()
-    seed = line_seed(read_boot_id())
+    seeds = {SCHEMA: line_seed(read_boot_id())}
     for line in truth.content.splitlines(keepends=True)[1:]:
-        intact = unframe(line.rstrip(), seed)
+        intact = unframe(line.rstrip(), seeds)
         assert intact is not None
         if isinstance(intact[1], Held):
             truth.newest[intact[1].ref] = line

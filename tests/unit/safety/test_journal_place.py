@@ -85,6 +85,7 @@ def test_a_journal_of_another_schema_stays_for_the_version_that_wrote_it_and_not
     assert (names_in(place), (place / "journal").read_bytes()) == (["journal"], before)
     with monkeypatch.context() as patch:
         patch.setattr(codec, "SCHEMA", 99)
+        patch.setattr(codec, "READABLE", (99,))
         assert recover(place, wait_s=0.0)[0].vanished == 1
     open_journal(place).close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dasec.knobs.groups import CONTROLLERS
-from dasec.knobs.knob import KnobRef, NativeKnob, NativeValue, Write
+from dasec.knobs.knob import GroupId, KnobRef, NativeKnob, NativeValue, Write
 from dasec.knobs.masks import AFFINITY
 from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
 from dasec.knobs.slices import SLICE
@@ -74,7 +74,7 @@ def test_doing_it_twice_changes_nothing_the_second_time(kernel: SmallKernel) -> 
 def test_slices_go_first_then_masks_weights_groups_and_last_controllers(kernel: SmallKernel) -> None:
     kernel.controllers["/cg/vm/cgroup.subtree_control"] = "cpu"
     kernel.make_group("/vm/dasec")
-    controllers = KnobRef(thread(1), CONTROLLERS, "/cg/vm/cgroup.subtree_control")
+    controllers = KnobRef(GroupId("/cg/vm", 0), CONTROLLERS, "cgroup.subtree_control")
     outstanding = [
         Outstanding(controllers, "", ("cpu",)),
         Outstanding(group_of(2), "/vm", ("/vm/dasec",)),
@@ -118,7 +118,7 @@ def test_a_groups_weight_comes_back_although_the_thread_in_it_has_ended(kernel: 
     kernel.set(weight_of(1), 1126)
     kernel.end(thread(1))
     assert put_back([Outstanding(weight_of(1), 1024, (1126,))], (), (), kernel).put_back == 1
-    assert kernel.read_orphan(weight_of(1)) == 1024
+    assert kernel.read(weight_of(1)) == 1024
 
 
 def test_what_the_kernel_refuses_is_reported_and_stays_in_the_journal(

@@ -33,7 +33,7 @@ def test_what_was_ours_in_a_vanished_sibling_goes_back_to_what_that_had(kernel: 
         Outstanding(group_of(1), "/vm", ("/vm/dasec-1",)),
     )
     for one in held[3:]:
-        kernel.set(one.ref._replace(vcpu=thread(MAIN)), one.ours[0])
+        kernel.set(one.ref._replace(owner=thread(MAIN)), one.ours[0])
     done = put_back(held, ("/cg/vm/dasec-1",), (), kernel)
     assert (done.put_back, done.left_alone, done.vanished) == (3, (), 3)
     got = [kernel.read(kind(MAIN)) for kind in (slice_of, mask_of, group_of)]
