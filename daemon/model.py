@@ -264,15 +264,22 @@ class Stake(NamedTuple):
     demand: int
 
 
+class WorkloadKnobs(NamedTuple):
+    """What a policy wants of a workload as a whole. `caps`: how its limit, or the quotas that it was given,
+    fall on the groups of its vCPUs: those that should change, in millionths of a core; 0 is as it is without
+    us."""
+
+    caps: Mapping[VcpuId, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a policy wants: knobs of the vCPUs that should change, why, and its next state.
+    """What a policy wants: knobs of vCPUs and of workloads that should change, why, and its next state.
 
     A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
     the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
     `rest`: after how many periods the next decision is needed. `can_wait`: whether it may come later, because
-    the rule weighs what it sees by the length of the period (budget.py). `caps`: those that should change, in
-    millionths of a core; 0 takes one away.
+    the rule weighs what it sees by the length of the period (budget.py). `workloads`: by name.
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
@@ -281,7 +288,7 @@ class Decision:
     stakes: Mapping[VcpuId, Stake] = field(default_factory=dict)
     rest: int = 1
     can_wait: bool = False
-    caps: Mapping[VcpuId, int] = field(default_factory=dict)
+    workloads: Mapping[str, WorkloadKnobs] = field(default_factory=dict)
 
 
 KnobValue = int | frozenset[Core]

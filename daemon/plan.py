@@ -16,7 +16,7 @@ other; then caps, the small ones first, and last those that are taken away.
   neutral weight × demand, and a changed weight is within [1/8, 8] × its neutral one;
 - a latency is positive;
 - an affinity is not empty, and within what the vCPU was allowed when we found it;
-- a cap is none, or what a period of the kernel can hold and less than a core;
+- a cap is of a vCPU of its own workload: none, or what a period of the kernel can hold and less than a core;
 - quotas of a workload whose vCPUs were given some come to no more than was given.
 
 A violation drops everything that was wanted for that workload, because a part of a decision is another
@@ -26,7 +26,7 @@ and reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,6 +44,7 @@ from .model import (
     Vcpu,
     VcpuId,
     Workload,
+    WorkloadKnobs,
 )
 from .period import column, seat
 from .tsa import MAX_WEIGHT_SPAN
@@ -89,7 +90,7 @@ class Part(NamedTuple):
 
 def plan(period: Period, decision: Decision) -> Plan:
     """The smallest list of writes that gives every vCPU of the period its wanted knobs."""
-    if not decision.knobs and not decision.caps:
+    if not decision.knobs and not decision.workloads:
         return Plan()
     rules: dict[Knob, dict[VcpuId, str]] = {knob: {} for knob in Knob}
     for vcpu, knob, rule, _ in decision.reasons:
@@ -111,7 +112,7 @@ def plan(period: Period, decision: Decision) -> Plan:
         raised += part.raised
         latencies += part.latencies
     affinities = _affinities(_pairs(moves), refused, violations)
-    caps = _caps(period, decision.caps, rules[Knob.CAP], violations) if decision.caps else ()
+    caps = _caps(period, decision.workloads, rules[Knob.CAP], violations) if decision.workloads else ()
     return Plan((*lowered, *raised, *latencies, *affinities, *caps), tuple(violations))
 
 
@@ -205,10 +206,15 @@ def _wrong_stakes(period: Period, workload: Workload, decision: Decision) -> Ite
         )
 
 
-def _caps(period: Period, caps: Mapping[VcpuId, int], rules: Rules, violations: list[str]) -> list[Change]:
+def _caps(
+    period: Period, workloads: Mapping[str, WorkloadKnobs], rules: Rules, violations: list[str]
+) -> list[Change]:
     """The changes of caps. A wrong one drops all of its workload's."""
     changes: list[Change] = []
     for name, limits in period.limits.items():
+        if name not in workloads:
+            continue
+        caps = workloads[name].caps
         wanted = {
             vcpu: (own.present_ppm, caps[vcpu])
             for vcpu, own in limits.own.items()
@@ -219,6 +225,7 @@ def _caps(period: Period, caps: Mapping[VcpuId, int], rules: Rules, violations: 
             for vcpu, (_, ppm) in wanted.items()
             if ppm and not LEAST_PPM <= ppm < CORE_PPM + bool(limits.own[vcpu].given_ppm)
         ]
+        wrong += _strays(period, name, caps.keys() - limits.own.keys())
         wrong += _wrong_loans(limits, wanted)
         violations += [f"workload {name}: {complaint}" for complaint in wrong]
         if not wrong:
@@ -226,7 +233,18 @@ def _caps(period: Period, caps: Mapping[VcpuId, int], rules: Rules, violations: 
                 Change(vcpu, Knob.CAP, prior, ppm, rules.get(vcpu, UNEXPLAINED))
                 for vcpu, (prior, ppm) in wanted.items()
             ]
-    return sorted(changes, key=lambda change: caps[change.vcpu] or CORE_PPM)
+    return sorted(changes, key=lambda change: change.new or CORE_PPM)
+
+
+def _strays(period: Period, name: str, others: Set[VcpuId]) -> Iterator[str]:
+    """Nobody caps a vCPU of another workload. Whoever has gone is nobody's."""
+    for workload in period.workloads if others else ():
+        if workload.name != name:
+            yield from (
+                f"cap of tid {vcpu.id.tid}: is a vCPU of workload {workload.name}"
+                for vcpu in workload.vcpus
+                if vcpu.id in others
+            )
 
 
 def _wrong_loans(limits: Limits, wanted: Mapping[VcpuId, tuple[int, int]]) -> Iterator[str]:

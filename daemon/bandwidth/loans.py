@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import CORE_PPM, Knob, Limits, OwnLimit, Period, Reason, VcpuId, Workload
+from ..model import CORE_PPM, Knob, Limits, OwnLimit, Period, Reason, VcpuId, Workload, WorkloadKnobs
 from .need import Need, needed
 from .rates import LEAST_PPM, cap_of, used_ppm
 
@@ -50,7 +50,7 @@ class Loans(NamedTuple):
 class Lending(NamedTuple):
     """The quotas that should change in all workloads (0: as it was given), why, and what is remembered."""
 
-    wanted: Mapping[VcpuId, int]
+    wanted: Mapping[str, WorkloadKnobs]
     reasons: tuple[Reason, ...]
     loans: tuple[Loans, ...]
 
@@ -66,7 +66,7 @@ def loans_of_all(
     if not before and not any(limits.is_divided for limits in period.limits.values()):
         return NO_LOANS
     known = {one.workload: one for one in before}
-    wanted: dict[VcpuId, int] = {}
+    wanted: dict[str, WorkloadKnobs] = {}
     reasons: list[Reason] = []
     remembered: list[Loans] = []
     for workload in period.workloads:
@@ -75,7 +75,8 @@ def loans_of_all(
             continue
         critical = waited_for.get(workload.name, NOBODY)
         changes, after = lent_after(period, workload, limits, critical, known.get(workload.name))
-        wanted |= changes
+        if changes:
+            wanted[workload.name] = WorkloadKnobs(changes)
         reasons += [_reason(vcpu, ppm, limits.own[vcpu]) for vcpu, ppm in changes.items()]
         if after is not None:
             remembered.append(after)

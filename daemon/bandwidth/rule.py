@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..model import CORE_PPM, IDLE, Knob, Limits, Period, Reason, VcpuId, Workload
+from ..model import CORE_PPM, IDLE, Knob, Limits, Period, Reason, VcpuId, Workload, WorkloadKnobs
 from .level import level_ppm
 from .rates import LEAST_PPM, used_ppm
 from .reserve import Reserve, followed
@@ -61,7 +61,7 @@ class Capped(NamedTuple):
 class Capping(NamedTuple):
     """The caps that should change in all workloads, why, and what is remembered."""
 
-    wanted: Mapping[VcpuId, int]
+    wanted: Mapping[str, WorkloadKnobs]
     reasons: tuple[Reason, ...]
     holdings: tuple[CapMemory, ...]
 
@@ -84,7 +84,7 @@ def caps_of_all(
     if not period.limits and not before:
         return NO_CAPS
     holdings_of = {holding.workload: holding for holding in before}
-    wanted: dict[VcpuId, int] = {}
+    wanted: dict[str, WorkloadKnobs] = {}
     reasons: list[Reason] = []
     holdings: list[CapMemory] = []
     for workload in period.workloads:
@@ -94,7 +94,8 @@ def caps_of_all(
         capped = caps_after(period, workload, waited_for.get(name, NOBODY), holdings_of.get(name))
         if capped.holding:
             holdings.append(capped.holding)
-        wanted.update(capped.wanted)
+        if capped.wanted:
+            wanted[name] = WorkloadKnobs(capped.wanted)
         reasons += _reasons(period.limits.get(name), capped)
     return Capping(wanted, tuple(reasons), tuple(holdings))
 

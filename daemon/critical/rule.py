@@ -140,8 +140,8 @@ class Critical:
         )
         rest = periods_to_rest(calm)
         reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
-        caps = {**capping.wanted, **lending.wanted}
-        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, caps=caps)
+        workloads = {**capping.wanted, **lending.wanted}
+        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, workloads=workloads)
 
     def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
         """Caps where a limit binds, if they are asked for."""

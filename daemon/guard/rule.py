@@ -72,7 +72,8 @@ class Guarded:
         """The inner policy's decision; while no trial is on, with its rest, and as late as it may be."""
         decision, known = self._consider(period, known)
         if known.trial is not None:
-            return Decision(decision.knobs, decision.reasons, known, decision.stakes, caps=decision.caps)
+            knobs, workloads = decision.knobs, decision.workloads
+            return Decision(knobs, decision.reasons, known, decision.stakes, workloads=workloads)
         return replace(decision, state=known)
 
     def _consider(self, period: Period, known: Known) -> tuple[Decision, Known]:

@@ -189,8 +189,9 @@ def decision_row(decision: Decision, layout: VcpuOrder, before: PolicyState | No
             (layout.ref(vcpu), knob._value_, rule, inputs) for vcpu, knob, rule, inputs in decision.reasons
         ],
     }
-    if decision.caps:
-        row["caps"] = [(layout.ref(vcpu), ppm) for vcpu, ppm in decision.caps.items()]
+    if decision.workloads:
+        all_caps = (each.caps.items() for each in decision.workloads.values())
+        row["caps"] = [(layout.ref(vcpu), ppm) for caps in all_caps for vcpu, ppm in caps]
     if decision.state is not before:
         changed = state_row(decision.state, before)
         if changed:

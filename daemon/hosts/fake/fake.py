@@ -180,6 +180,11 @@ class FakeHost:
         """What the fake kernel lets it use, in millionths of a core, whoever wrote it; 0: no quota."""
         return self._living(vcpu).quota_ppm
 
+    def prior_of(self, vcpu: VcpuId, knob: Knob) -> KnobValue | None:
+        """What it keeps in order to put it back: its journal. None: it does not hold that knob."""
+        held = self._held.get((vcpu, knob))
+        return None if held is None else held.prior
+
     # The Host protocol.
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:

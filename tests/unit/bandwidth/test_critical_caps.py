@@ -11,13 +11,26 @@ from dasec.bandwidth.parameters import BandwidthParameters
 from dasec.budget import Outlay
 from dasec.critical import Critical, CriticalParameters
 from dasec.guard import Guarded
-from dasec.model import Decision, Knob, Limits, OwnLimit, Period, Reason, VcpuId
-from dasec.plan import plan
+from dasec.model import (
+    Core,
+    Decision,
+    Knob,
+    Limits,
+    OwnLimit,
+    Period,
+    Reason,
+    Vcpu,
+    VcpuId,
+    Workload,
+    WorkloadKnobs,
+)
+from dasec.plan import Plan, plan
 from dasec.policies import Parameters
 from dasec.record.encode import Encoder
 from dasec.record.entries import Decoder, Entry, Stages
 
 from ...builders import MS, Group, Row, period, vcpu_id
+from .wishes import capped, caps_of
 
 MAIN, HELPER, HOG, OTHER = (vcpu_id(0, row) for row in range(4))
 ROWS = [
@@ -49,23 +62,25 @@ CAPPING = Critical(CriticalParameters(), BandwidthParameters(caps=True))
 
 @pytest.mark.parametrize("policy", [CAPPING, Guarded(CAPPING)])
 def test_those_that_nobody_waits_for_are_capped_by_half_of_what_is_left(policy: Critical | Guarded) -> None:
-    caps = decided(policy, limited()).caps
+    caps = caps_of(decided(policy, limited()))
     # 2.0 cores less 12 of 80 ms, and a margin of 2 %: 1.81 for two
     assert caps == {HOG: 905_000, OTHER: 905_000}
 
 
 def test_without_the_setting_nobody_is_capped() -> None:
-    assert decided(Critical(), limited()).caps == {}
+    assert caps_of(decided(Critical(), limited())) == {}
 
 
 def test_caps_in_force_are_not_written_again() -> None:
-    assert decided(CAPPING, limited(905_000)).caps == {}
+    assert caps_of(decided(CAPPING, limited(905_000))) == {}
 
 
 def test_the_plan_has_the_smaller_caps_first_and_those_that_go_last() -> None:
     made = limited(500_000)
     wanted: dict[VcpuId, int] = {OTHER: 0, HOG: 600_000, HELPER: 300_000, MAIN: 0}
-    planned = plan(made, Decision(caps=wanted, reasons=(Reason(HOG, Knob.CAP, "bandwidth.cap"),)))
+    planned = plan(
+        made, Decision(workloads=capped(wanted), reasons=(Reason(HOG, Knob.CAP, "bandwidth.cap"),))
+    )
     assert [(change.vcpu, change.prior, change.new, change.rule) for change in planned.changes] == [
         (HELPER, 0, 300_000, "unexplained"),
         (HOG, 500_000, 600_000, "bandwidth.cap"),
@@ -75,16 +90,32 @@ def test_the_plan_has_the_smaller_caps_first_and_those_that_go_last() -> None:
 
 @pytest.mark.parametrize("ppm", [-1, 19_999, 1_000_000])
 def test_a_cap_that_no_group_can_have_drops_the_workloads_caps(ppm: int) -> None:
-    planned = plan(limited(), Decision(caps={HOG: ppm, OTHER: 500_000}))
+    planned = plan(limited(), Decision(workloads=capped({HOG: ppm, OTHER: 500_000})))
     assert planned.changes == ()
     assert planned.violations == (
         f"workload vm: cap {ppm} ppm of tid {HOG.tid}: must be from 20000 to 1000000",
     )
 
 
+def test_nobody_caps_a_vcpu_of_another_workload() -> None:
+    made = limited()
+    theirs = vcpu_id(1, 0)
+    other = Workload("db", 1024, (Vcpu(theirs, "theirs", frozenset({Core(0)})),))
+    made = replace(made, workloads=(*made.workloads, other))
+    planned = plan(made, Decision(workloads=capped({HOG: 500_000, theirs: 500_000})))
+    assert planned.changes == ()
+    assert planned.violations == (f"workload vm: cap of tid {theirs.tid}: is a vCPU of workload db",)
+
+
+def test_a_cap_of_a_vcpu_that_has_gone_and_of_a_workload_without_a_limit_is_left_out() -> None:
+    gone = vcpu_id(7, 7)
+    planned = plan(limited(), Decision(workloads={**capped({gone: 500_000}), "db": WorkloadKnobs({HOG: 5})}))
+    assert planned == Plan()
+
+
 def test_limits_and_caps_are_recorded_and_read_back() -> None:
     made = limited(500_000)
-    decision = Decision(caps={HOG: 600_000})
+    decision = Decision(workloads=capped({HOG: 600_000}))
     encoder, _ = Encoder.begin("critical", Parameters(), decision.state)
     line = encoder.line(Entry(1, 0, made, decision, (), (), Stages(), Outlay()))
     body = line.rpartition(b',"crc"')[0] + b"}"

@@ -20,6 +20,7 @@ from dasec.record.file import RecordFile
 from dasec.record.replay import replay
 
 from ...builders import MS, Group, Row, period, vcpu_id
+from .wishes import capped, caps_of
 
 MAIN, HELPER, HOG, OTHER = (vcpu_id(0, row) for row in range(4))
 ROWS = [
@@ -48,7 +49,7 @@ def decided(policy: Critical | Guarded, made: Period, looks: int = 10) -> Decisi
     state, decision = policy.initial_state(), Decision()
     for index in range(looks):
         decision = policy.decide(replace(made, index=index), state)
-        if decision.caps:
+        if decision.workloads:
             break
         state = decision.state
     return decision
@@ -57,7 +58,7 @@ def decided(policy: Critical | Guarded, made: Period, looks: int = 10) -> Decisi
 @pytest.mark.parametrize("policy", [LENDING, Guarded(LENDING)])
 def test_those_that_nobody_waits_for_lend_half_of_what_they_were_given(policy: Critical | Guarded) -> None:
     decision = decided(policy, divided())
-    assert decision.caps == {HOG: 200_000, OTHER: 200_000}
+    assert caps_of(decision) == {HOG: 200_000, OTHER: 200_000}
     assert {(one.vcpu, one.rule) for one in decision.reasons if one.knob is Knob.CAP} == {
         (HOG, "bandwidth.lend"),
         (OTHER, "bandwidth.lend"),
@@ -67,16 +68,16 @@ def test_those_that_nobody_waits_for_lend_half_of_what_they_were_given(policy: C
 def test_who_is_waited_for_borrows_what_was_seen_to_be_lent() -> None:
     lending = decided(LENDING, divided())
     after = LENDING.decide(divided({HOG: 200_000, OTHER: 200_000}), lending.state)
-    assert after.caps == {MAIN: 800_000}
+    assert caps_of(after) == {MAIN: 800_000}
     assert [one.rule for one in after.reasons if one.knob is Knob.CAP] == ["bandwidth.borrow"]
 
 
 def test_without_the_setting_nothing_is_lent() -> None:
-    assert decided(Critical(), divided()).caps == {}
+    assert caps_of(decided(Critical(), divided())) == {}
 
 
 def test_the_plan_refuses_quotas_that_come_to_more_than_was_given() -> None:
-    planned = plan(divided(), Decision(caps={MAIN: 800_000, HOG: 200_000}))
+    planned = plan(divided(), Decision(workloads=capped({MAIN: 800_000, HOG: 200_000})))
     assert planned.changes == ()
     assert planned.violations == (
         "workload vm: quotas that add up to 1800000 ppm: must not be more than the 1600000 given",
@@ -85,8 +86,10 @@ def test_the_plan_refuses_quotas_that_come_to_more_than_was_given() -> None:
 
 def test_the_plan_lets_a_borrower_have_a_whole_core_and_nobody_more() -> None:
     lent = {HOG: 200_000, OTHER: 100_000, HELPER: 300_000}
-    assert [one.new for one in plan(divided(lent), Decision(caps={MAIN: 1_000_000})).changes] == [1_000_000]
-    (violation,) = plan(divided(lent), Decision(caps={MAIN: 1_000_001})).violations[:1]
+    assert [
+        one.new for one in plan(divided(lent), Decision(workloads=capped({MAIN: 1_000_000}))).changes
+    ] == [1_000_000]
+    (violation,) = plan(divided(lent), Decision(workloads=capped({MAIN: 1_000_001}))).violations[:1]
     assert "must be from 20000 to 1000000" in violation
 
 
