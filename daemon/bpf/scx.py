@@ -18,7 +18,7 @@ from ..linux import cpulist
 from .libbpf import BpfObject, BpfUnavailable, load
 
 OBJECT = "scx_dasec"
-OPERATIONS = "dasec_ops"
+OPERATIONS, PARTIAL = "dasec_ops", "dasec_partial_ops"
 SLEEPABLE = ("dasec_init_task", "dasec_cgroup_init", "dasec_init")
 SYSFS = Path("/sys/kernel/sched_ext")
 ISOLATED = Path("/sys/devices/system/cpu/isolated")
@@ -110,18 +110,20 @@ def options(vm_level: int) -> Options:
 
 
 class Scheduler:
-    """Loaded, until close() or the end of this process. Raises BpfUnavailable where it cannot be."""
+    """Loaded, until close() or the end of this process. `partial`: it schedules threads of policy SCHED_EXT
+    only, after all that the kernel's own has to run. Raises BpfUnavailable where it cannot be loaded."""
 
-    def __init__(self, chosen: Options) -> None:
+    def __init__(self, chosen: Options, *, partial: bool = False) -> None:
         refuse_what_it_cannot_keep()
+        operations = PARTIAL if partial else OPERATIONS
         self._object: BpfObject = load(
-            OBJECT, sizes={}, options=chosen, operations=OPERATIONS, sleepable=SLEEPABLE
+            OBJECT, sizes={}, options=chosen, operations=operations, sleepable=SLEEPABLE
         )
         try:
             self._ending = self._object.view("endings", ctypes.sizeof(_Ending))
             self._vms = self._object.view("vms", MAX_VMS * ctypes.sizeof(_Vm))
             self._attended = self._object.view("attended", _UNTIL.size, writable=True)
-            self._object.attach_operations(OPERATIONS)
+            self._object.attach_operations(operations)
         except BaseException:
             self._object.close()
             raise

@@ -769,23 +769,42 @@ void BPF_PROG(dasec_exit, struct scx_exit_info *info)
 	ending->kind = info->kind;
 }
 
+/* A thread that a scheduling class above us has taken the CPU from may run elsewhere. */
+SEC("struct_ops/dasec_cpu_release")
+void BPF_PROG(dasec_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
+#define DASEC_OPERATIONS \
+	.select_cpu = (void *)dasec_select_cpu, \
+	.enqueue = (void *)dasec_enqueue, \
+	.dispatch = (void *)dasec_dispatch, \
+	.tick = (void *)dasec_tick, \
+	.runnable = (void *)dasec_runnable, \
+	.running = (void *)dasec_running, \
+	.stopping = (void *)dasec_stopping, \
+	.quiescent = (void *)dasec_quiescent, \
+	.init_task = (void *)dasec_init_task, \
+	.cgroup_init = (void *)dasec_cgroup_init, \
+	.cgroup_exit = (void *)dasec_cgroup_exit, \
+	.cgroup_move = (void *)dasec_cgroup_move, \
+	.cgroup_set_weight = (void *)dasec_cgroup_set_weight, \
+	.init = (void *)dasec_init, \
+	.exit = (void *)dasec_exit, \
+	.timeout_ms = 5000, \
+	.name = "dasec",
+
+/* All threads of the host. */
 SEC(".struct_ops")
 struct sched_ext_ops dasec_ops = {
-	.select_cpu = (void *)dasec_select_cpu,
-	.enqueue = (void *)dasec_enqueue,
-	.dispatch = (void *)dasec_dispatch,
-	.tick = (void *)dasec_tick,
-	.runnable = (void *)dasec_runnable,
-	.running = (void *)dasec_running,
-	.stopping = (void *)dasec_stopping,
-	.quiescent = (void *)dasec_quiescent,
-	.init_task = (void *)dasec_init_task,
-	.cgroup_init = (void *)dasec_cgroup_init,
-	.cgroup_exit = (void *)dasec_cgroup_exit,
-	.cgroup_move = (void *)dasec_cgroup_move,
-	.cgroup_set_weight = (void *)dasec_cgroup_set_weight,
-	.init = (void *)dasec_init,
-	.exit = (void *)dasec_exit,
-	.timeout_ms = 5000,
-	.name = "dasec",
+	DASEC_OPERATIONS
+};
+
+/* Those of policy SCHED_EXT only, which run when the kernel's own scheduler has nobody to run on a CPU. */
+SEC(".struct_ops")
+struct sched_ext_ops dasec_partial_ops = {
+	DASEC_OPERATIONS
+	.cpu_release = (void *)dasec_cpu_release,
+	.flags = SCX_OPS_SWITCH_PARTIAL,
 };

@@ -13,6 +13,7 @@
 #define false 0
 
 struct scx_cgroup_init_args;
+struct scx_cpu_release_args;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -76,6 +77,7 @@ struct sched_ext_ops {
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, __u64 deq_flags);
+	void (*cpu_release)(__s32 cpu, struct scx_cpu_release_args *args);
 	__s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	__s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
 	void (*cgroup_exit)(struct cgroup *cgrp);
@@ -83,6 +85,7 @@ struct sched_ext_ops {
 	void (*cgroup_set_weight)(struct cgroup *cgrp, __u32 weight);
 	__s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
+	__u64 flags;
 	__u32 timeout_ms;
 	char name[128];
 };
@@ -99,6 +102,7 @@ extern __s32 scx_bpf_create_dsq(__u64 dsq_id, __s32 node) __ksym;
 extern __s32 scx_bpf_select_cpu_dfl(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags, bool *is_idle) __ksym;
 extern __s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, __u64 flags) __ksym;
 extern void scx_bpf_kick_cpu(__s32 cpu, __u64 flags) __ksym;
+extern __u32 scx_bpf_reenqueue_local(void) __ksym;
 extern __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 extern bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *mask) __ksym;
 extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym;
@@ -129,6 +133,7 @@ extern const int __preempt_count __ksym __weak;
 #define HARDIRQ_BITS 0xf0000
 #define ENOMEM 12
 
+#define SCX_OPS_SWITCH_PARTIAL (1 << 3)
 #define SCX_DSQ_GLOBAL 0x8000000000000001ULL
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL
 #define SCX_TASK_QUEUED 1

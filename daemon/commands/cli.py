@@ -247,11 +247,21 @@ def disable(name: str, uri: str) -> None:
     show_default=True,
     help="VMs are the cgroups at this depth; 2 is libvirt's and systemd's.",
 )
-def scx(level: int) -> None:
+@click.option(
+    "--partial",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Only the threads of this configuration's workloads; the kernel's own scheduler keeps all others.",
+)
+@directory_option
+def scx(level: int, partial: Path | None, directory: Path) -> None:
     """Schedule this host by our own sched_ext scheduler, until SIGTERM or SIGINT."""
-    from .scx import schedule
+    from .scx import schedule, schedule_workloads
 
-    schedule(level)
+    if partial is None:
+        schedule(level)
+    else:
+        schedule_workloads(partial, level, directory)
 
 
 @commands.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -14,6 +15,7 @@ from rich.text import Text
 from ..bpf.libbpf import BpfUnavailable
 from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, options
 from ..errors import ExitStatus, Refusal
+from ..hosts.sched_ext.probe import BACKEND
 from ..linux.printable import printable
 
 LOOK_EVERY_S = 1.0
@@ -31,6 +33,21 @@ def schedule(level: int) -> None:
     while again:
         again = _until_ended(level, "a CPU came or went: loaded again")
     click.echo("dasec scx: the kernel's own scheduler is back")
+
+
+def schedule_workloads(file: Path, level: int, directory: Path) -> None:
+    """Only the threads of this configuration's workloads: as a daemon that follows them, and whose policy
+    wants nothing. A thread's policy is a knob like others: put back however this ends."""
+    from ..config import config as configuration
+    from ..service.run import Order, serve
+
+    try:
+        told = configuration.load(file)
+    except configuration.ConfigError as error:
+        raise Refusal(ExitStatus.USAGE, *error.lines) from error
+    host = told.host.model_copy(update={"backend": BACKEND, "vm_level": level, "partial": True})
+    told = told.model_copy(update={"policy": "none", "host": host})
+    serve(Order(file, told, told.dry_run, None, None, directory))
 
 
 def _until_ended(level: int, begun: str) -> bool:

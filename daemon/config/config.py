@@ -97,6 +97,7 @@ class HostSection(Section):
     vm_level: int = Field(
         default=VM_LEVEL, ge=1, le=DEEPEST_VM_LEVEL, description=f"a depth from 1 to {DEEPEST_VM_LEVEL}"
     )
+    partial: bool = Field(default=False, description="true or false")
     own_cgroups: bool = Field(default=False, description="true or false")
     bpf: bool = Field(default=True, description="true or false")
     keeper_cgroup: Annotated[str, AfterValidator(_top_cgroup)] = Field(

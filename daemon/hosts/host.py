@@ -38,7 +38,7 @@ class OnForeignWrite(StrEnum):
 class HostSettings:
     """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants.
     `caps`: whether limits are looked at. `vm_level`: how deep the groups lie that are VMs to our
-    scheduler."""
+    scheduler; `partial`: whether it has only the threads of workloads, and the kernel's own all others."""
 
     cpus: frozenset[Core] | None = None
     own_groups: bool = False
@@ -49,6 +49,7 @@ class HostSettings:
     most: int = MOST_THREADS
     caps: bool = False
     vm_level: int = VM_LEVEL
+    partial: bool = False
 
 
 BY_DEFAULT = HostSettings()

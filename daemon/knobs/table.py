@@ -1,6 +1,7 @@
 """All kinds of knobs, in the order in which they are put back.
 
-Slices and masks first, they are per thread; then weights; then quotas, of which the groups around may allow
+Policies first: a thread of SCHED_EXT takes no slice. Then slices and masks, they are per thread; then
+weights; then quotas, of which the groups around may allow
 no more; then the group that a thread is in; and when groups of ours are gone, what those needed.
 A new kind is a file beside this one, and its line here.
 """
@@ -11,12 +12,14 @@ from .groups import CGROUP, CONTROLLERS
 from .knob import NativeKnob
 from .masks import AFFINITY
 from .patched import GRANULARITY, THREAD_WEIGHT
+from .policies import POLICY
 from .quotas import QUOTA
 from .slices import SLICE
 from .weights import WEIGHT_V1, WEIGHT_V2
 from .words import EXT_LATENCY, EXT_WEIGHT
 
 TABLE: tuple[NativeKnob, ...] = (
+    POLICY,
     SLICE,
     GRANULARITY,
     EXT_LATENCY,

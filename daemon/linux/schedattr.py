@@ -20,6 +20,7 @@ from .errors import NotFair
 
 SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE, SCHED_EXT = 0, 1, 2, 3, 5, 6, 7
 FAIR_POLICIES = frozenset({SCHED_OTHER, SCHED_BATCH})
+_KEEPS_NICE_AND_SLICE = FAIR_POLICIES | {SCHED_EXT}
 _SHOW_NO_SLICE = frozenset({SCHED_FIFO, SCHED_RR, SCHED_DEADLINE})
 
 _FLAG_RESET_ON_FORK, _FLAG_KEEP_POLICY = 0x01, 0x08
@@ -124,6 +125,15 @@ def put(tid: int, policy: int, slice_ns: int) -> None:
     wanted = _Layout(size=_BYTES, policy=policy, flags=kept, nice=nice, runtime=slice_ns)
     if _syscall(_SET, tid, ctypes.byref(wanted), 0) < 0:
         raise _error("sched_setattr")
+
+
+def change_policy(tid: int, policy: int, default_slice_ns: int) -> None:
+    """Another policy, between fair ones and SCHED_EXT. Nice, reset-on-fork and a slice that it has asked for
+    stay; one that never asked still has the kernel's default. Raises NotFair, or OSError."""
+    found = get(tid)
+    if found.policy not in _KEEPS_NICE_AND_SLICE:
+        raise _not_fair(tid)
+    put(tid, policy, 0 if found.slice_ns == default_slice_ns else found.slice_ns)
 
 
 def default_slice_ns() -> int:

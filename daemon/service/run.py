@@ -243,6 +243,7 @@ def _host_settings(order: Order) -> HostSettings:
         edges=POLICIES[order.config.policy].edges,
         most=settings.max_threads_per_workload,
         vm_level=settings.vm_level,
+        partial=settings.partial,
         caps=order.config.parameters().of(BandwidthParameters).caps,
     )
 

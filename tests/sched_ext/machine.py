@@ -11,6 +11,8 @@ import time
 import pytest
 
 from dasec.bpf.scx import CGROUPS, SYSFS
+from dasec.linux import procfs
+from dasec.model import VcpuId
 
 NEEDS_SCHED_EXT = [
     pytest.mark.host,
@@ -36,6 +38,11 @@ def wait_for(wanted: str, patience_s: float = SOON_S) -> None:
     while state() != wanted:
         assert time.monotonic() < ends, f"{state()} after {patience_s} s, not {wanted}"
         time.sleep(0.05)
+
+
+def identity(pid: int) -> VcpuId:
+    """The main thread of a process."""
+    return VcpuId(pid, pid, procfs.read_stat(pid, pid).start_ticks)
 
 
 class Vm:
@@ -64,8 +71,9 @@ class Vm:
         return int(said[said.index("usage_usec") + 1]) / 1e6
 
     def end(self) -> None:
+        """Its programs, and their children, which hold the same pipes."""
+        (self.path / "cgroup.kill").write_text("1")
         for program in self.programs:
-            program.kill()
             program.communicate()
         ends = time.monotonic() + SOON_S
         while self.path.exists() and time.monotonic() < ends:

@@ -29,7 +29,7 @@ from guests.waiting import wait_for as wait_until
 from tests.contract.stage import roster
 
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, Vm, state, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, Vm, identity, state, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 
@@ -37,10 +37,6 @@ SETTINGS = 'period_ms = 40\npolicy = "dasec"\nbudget_percent = 100\n[host]\nback
 MEANWHILE_S = 3.0
 TRIES = 6
 CRITICAL_NS, NOT_CRITICAL_NS = 1_000_000, 33_000_000
-
-
-def identity(pid: int) -> VcpuId:
-    return VcpuId(pid, pid, procfs.read_stat(pid, pid).start_ticks)
 
 
 @dataclass

@@ -112,7 +112,7 @@ class BatchSampler:
             if state == _ENDED:
                 sample.gone.append(thread)
                 continue
-            if policy not in _FAIR:
+            if policy not in _FAIR and not thread.may_be(policy):
                 sample.turned.append((thread, why_not(policy, kernel_thread=False) or ""))
                 continue
             if known_knobs.get(seat) != knobs:

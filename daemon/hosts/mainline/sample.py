@@ -143,7 +143,7 @@ class Sampler:
             tail = stat.rsplit(b" ", self._fields_from_processor)
             if letter in _DEAD:
                 sample.gone.append(self.threads[at])
-            elif tail[3] not in _FAIR:
+            elif tail[3] not in _FAIR and not self.threads[at].may_be(int(tail[3])):
                 reason = why_not(int(tail[3]), kernel_thread=False) or ""
                 sample.turned.append((self.threads[at], reason))
             else:

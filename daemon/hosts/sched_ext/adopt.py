@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...knobs import knob
-from ...knobs.knob import KnobRef
+from ...knobs.knob import KnobRef, Write
+from ...knobs.policies import POLICY
 from ...knobs.weights import weight_of_nice
 from ...knobs.words import EXT_LATENCY, EXT_WEIGHT
+from ...linux import schedattr
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
+from ...linux.schedattr import SCHED_EXT
 from ...model import Knob, Knobs
 from ..threads.adopt import Adoption
-from ..threads.thread import ManagedThread
+from ..threads.thread import HeldKnob, ManagedThread
 
 
 @dataclass(frozen=True, slots=True)
 class ExtAdoption:
     """Adopts by way of `stock`. A thread's weight is its own, in whatever group it is: the scheduler shares
     a VM's time among all its threads and does not look at the groups below it. `has_ended`: the kernel has
-    put the scheduler out, so that there are only masks to set."""
+    put the scheduler out, so that there are only masks to set. `switches`: the scheduler has a thread only
+    from when we say so to the kernel; its children are born so, and get what it had before us."""
 
     stock: Adoption
     slice_ns: int
     has_ended: Callable[[], bool]
+    switches: bool = False
 
     @property
     def hierarchy(self) -> Hierarchy | None:
@@ -47,13 +53,30 @@ class ExtAdoption:
                 self._shown(thread, Knob.RESCHEDULING_LATENCY),
                 thread.knobs.affinity,
             )
+            if self.switches:
+                self._switch(thread)
         except OSError as error:
             thread.kept.close()
-            return f"what our scheduler knows of it cannot be read: {error.strerror}"
+            return f"our scheduler cannot have it: {error.strerror}"
         except ThreadGone:
             thread.kept.close()
             raise
         return thread
+
+    def _switch(self, thread: ManagedThread) -> None:
+        """From now on it is our scheduler's. Raises ThreadGone, or OSError."""
+        journal, ref = self.stock.journal, KnobRef(thread.id, POLICY)
+        prior = schedattr.policy_of(thread.id.tid)
+        write = Write(ref, prior, SCHED_EXT)
+        if journal.without_room((write,)):
+            raise OSError(errno.ENOSPC, "the journal is full")
+        journal.begin((write,))
+        try:
+            knob.write(ref, SCHED_EXT, self.stock.proc)
+        except (ThreadGone, OSError):
+            journal.settle((ref,))
+            raise
+        thread.hold(HeldKnob(ref, prior, SCHED_EXT, prior, SCHED_EXT))
 
     def _shown(self, thread: ManagedThread, which: Knob) -> int:
         kind = thread.kind_of(which)

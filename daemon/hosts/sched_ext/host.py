@@ -33,7 +33,7 @@ class SchedExt(ThreadsHost):
     ) -> None:
         # A thread has a weight of its own here, so it needs no group of its own.
         settings = replace(settings, own_groups=False)
-        self._kernel = ExtKernel(settings.vm_level, bpf=settings.bpf, dry_run=settings.dry_run)
+        self._kernel = ExtKernel(settings)
         super().__init__(journal, capabilities, self._kernel, settings, edges=edges)
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:

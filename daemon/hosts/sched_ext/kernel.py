@@ -14,6 +14,7 @@ from ...linux import extwords
 from ...linux.errors import ThreadGone
 from ...linux.printable import printable
 from ...model import Counters, VcpuId
+from ..host import HostSettings
 from ..mainline.stock import StockKernel
 from ..threads.adopt import Adoption
 from ..threads.interface import Adopts
@@ -36,18 +37,20 @@ LIMITS_EVERY = 60
 class ExtKernel:
     """See KernelInterface. Raises BpfUnavailable when made where the scheduler cannot be loaded."""
 
-    def __init__(self, vm_level: int, *, bpf: bool, dry_run: bool) -> None:
-        self._options = options(vm_level)
-        self._stock = StockKernel(bpf=bpf)
+    def __init__(self, settings: HostSettings) -> None:
+        self._options = options(settings.vm_level)
+        self._partial = settings.partial
+        self._stock = StockKernel(bpf=settings.bpf)
         self._notices = Notices()
-        self._scheduler = None if dry_run else Scheduler(self._options)
+        self._scheduler = None if settings.dry_run else self._loaded()
         self._ended = False
         self._attended_ns = 0
         self._looks = 0
 
     def adoption(self, stock: Adoption) -> Adopts:
         """Threads get the scheduler's knobs on top."""
-        return ExtAdoption(stock, self._options.slice_ns, lambda: self._ended)
+        switches = self._partial and self._scheduler is not None
+        return ExtAdoption(stock, self._options.slice_ns, lambda: self._ended, switches=switches)
 
     def sampler(self, threads: Sequence[ManagedThread], counters: dict[VcpuId, Counters]) -> Looks:
         """That of a stock kernel, whose counters do not depend on who schedules."""
@@ -90,6 +93,9 @@ class ExtKernel:
             self._scheduler = None
         self._stock.close()
 
+    def _loaded(self) -> Scheduler:
+        return Scheduler(self._options, partial=self._partial)
+
     def _again(self, threads: Iterable[ManagedThread]) -> bool:
         """Load it anew if it was put out only because a CPU came or went."""
         assert self._scheduler is not None, "there is one that has ended"
@@ -98,7 +104,7 @@ class ExtKernel:
         self._scheduler = None
         if again:
             try:
-                self._scheduler = Scheduler(self._options)
+                self._scheduler = self._loaded()
             except BpfUnavailable as unavailable:
                 why = str(unavailable)
         if self._scheduler is None:

@@ -210,7 +210,7 @@ def refusal(thread: ManagedThread) -> Verdict | None:
         policy = schedattr.policy_of(thread.vcpu.id.tid)
     except OSError:
         return Outcome.VANISHED, "the thread ended"
-    reason = why_not(policy, kernel_thread=False)
+    reason = None if thread.may_be(policy) else why_not(policy, kernel_thread=False)
     return (Outcome.REJECTED, f"not touched: {reason}") if reason is not None else None
 
 

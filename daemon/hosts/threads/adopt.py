@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ...knobs import knob
 from ...knobs.groups import CGROUP
 from ...knobs.knob import KnobRef
+from ...knobs.policies import POLICY
 from ...knobs.table import INHERITED
 from ...knobs.weights import group_weight
 from ...linux import affinity, cgroupfs, procfs, schedattr
@@ -38,11 +39,12 @@ class Adoption:
             stat = kept.first_stat
             if stat.has_ended:
                 raise ProcessLookupError  # the main thread of a process may lie there until the others end
+            who = VcpuId(pid, tid, stat.start_ticks)
             reason = why_not(stat.policy, kernel_thread=stat.is_kernel_thread)
-            if reason is not None:
+            if reason is not None and not self._is_by_us(who, stat.policy):
                 kept.close()
                 return reason
-            return self._managed(VcpuId(pid, tid, stat.start_ticks), kept)
+            return self._managed(who, kept)
         except OSError as error:
             kept.close()
             if isinstance(error, ProcessLookupError):
@@ -51,6 +53,10 @@ class Adoption:
         except BaseException:
             kept.close()
             raise
+
+    def _is_by_us(self, who: VcpuId, policy: int) -> bool:
+        """Was the thread born with a policy that we gave its parent?"""
+        return self.journal.inherited(KnobRef(who, POLICY), policy) is not None
 
     def _managed(self, who: VcpuId, kept: procfs.KeptThread) -> ManagedThread:
         stat = kept.first_stat

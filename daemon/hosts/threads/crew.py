@@ -243,7 +243,9 @@ class Crew:
             self._skip(numbers, workload, found)
             return
         if not member.is_(found.id):
-            found.kept.close()  # it has the number of the thread that discovery saw, which has ended
+            # It has the number of the thread that discovery saw, which has ended.
+            self._put_back.restore((found,))
+            found.kept.close()
             return
         if terms is not None:
             found.agree(terms, found.vcpu.allowed)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...knobs.knob import KnobRef, NativeKnob, NativeValue
 from ...knobs.masks import AFFINITY
+from ...knobs.policies import POLICY
 from ...knobs.quotas import QUOTA
 from ...knobs.slices import SLICE
 from ...linux import schedattr
@@ -108,6 +109,11 @@ class ManagedThread:
     def model_of(self, kind: NativeKnob, value: NativeValue) -> KnobValue:
         """What a kernel's value is in the model."""
         return self.defaults[kind] if value == DEFAULT else kind.model(value)
+
+    def may_be(self, policy: int) -> bool:
+        """Is it a policy that we have given it?"""
+        held = self.held.get(POLICY)
+        return held is not None and held.now == policy
 
     def hold(self, held: HeldKnob) -> None:
         """We wrote a knob; from now on read it back."""

@@ -9,6 +9,7 @@ import pytest
 
 from dasec.knobs.knob import KnobRef, Write
 from dasec.knobs.masks import AFFINITY
+from dasec.knobs.policies import POLICY
 from dasec.knobs.slices import SLICE
 from dasec.model import VcpuId
 from dasec.safety.journal import journal as journal_module
@@ -47,6 +48,14 @@ def test_a_mask_in_a_process_of_which_we_hold_vcpu_threads_only_is_its_owners(jo
     young = KnobRef(VcpuId(100, 102, boot_ticks() + 1), AFFINITY)
     journal.begin([Write(young, (1,), (2,))])
     assert held(journal)[young] == ((1,), ((2,),))
+
+
+def test_a_thread_that_was_born_with_a_policy_of_ours_gets_the_one_before_it(journal: Journal) -> None:
+    journal.begin([Write(KnobRef(thread(101, 100), POLICY), 3, 7)])
+    young, old = (VcpuId(100, tid, boot_ticks() + since) for tid, since in ((102, 1), (103, -1000)))
+    assert journal.inherited(KnobRef(young, POLICY), 7) == 3
+    assert journal.inherited(KnobRef(old, POLICY), 7) is None
+    assert journal.inherited(KnobRef(young, POLICY), 0) is None
 
 
 def test_a_thread_found_in_a_group_of_ours_belongs_into_the_group_above(journal: Journal) -> None:

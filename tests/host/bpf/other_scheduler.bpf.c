@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A sched_ext scheduler that is not ours: a name, and the kernel's defaults for all that it might do. */
+#include "../../../daemon/bpf/scx_kernel.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+SEC(".struct_ops")
+struct sched_ext_ops other_ops = {
+	.timeout_ms = 5000,
+	.name = "somebody_elses",
+};

@@ -1,0 +1,143 @@
+"""Whatever happens to our scheduler: the kernel's own is back, and every knob is as before."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from dasec.bpf.libbpf import BpfUnavailable, load
+from dasec.bpf.scx import Scheduler, options
+from dasec.errors import ExitStatus
+from dasec.linux import procfs
+from dasec.safety.fingerprint import differences, fingerprint
+from guests.waiting import wait_for as wait_until
+from tests.host.running import Running, burner
+
+from ..unit.service.command import configuration, dasec
+from .machine import HOG, NEEDS_SCHED_EXT, Vm, state, used_meanwhile, wait_for
+
+pytestmark = NEEDS_SCHED_EXT
+
+OTHERS = Path(__file__).resolve().parents[1] / "host/bpf"
+SETTINGS = 'period_ms = 40\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\n'
+FOR_EVER_NS = (1 << 64) - 1
+WATCHDOG_S = 5
+"""timeout_ms of scx_dasec.bpf.c. It looks every half of that."""
+
+
+def test_an_error_in_it_is_its_end_and_is_named(vms: dict[str, Vm]) -> None:
+    vms["hog"] = Vm("hog")
+    vms["hog"].run(HOG, {1})
+    told = options(2)
+    told.cpus = 1  # so that the second CPU has no queues
+    with Scheduler(told) as scheduler:
+        wait_for("disabled")
+        assert "non-existent DSQ" in (scheduler.ended() or "")
+        assert not scheduler.should_restart()
+    assert used_meanwhile(vms)["hog"] > 1
+
+
+def test_a_thread_that_it_lets_wait_is_its_end_after_five_seconds(vms: dict[str, Vm]) -> None:
+    for name in ("one", "other"):
+        vms[name] = Vm(name)
+        vms[name].run(HOG, {1})
+    told = options(2)
+    told.slice_ns = FOR_EVER_NS
+    with Scheduler(told) as scheduler:
+        began = time.monotonic()
+        wait_for("disabled", 3 * WATCHDOG_S)
+        assert time.monotonic() - began > WATCHDOG_S / 2
+        assert "stall" in (scheduler.ended() or "")
+    used = used_meanwhile(vms)
+    assert min(used.values()) > 0.25 * sum(used.values())
+
+
+def test_beside_somebody_elses_scheduler_it_is_refused_by_that_ones_name(tmp_path: Path) -> None:
+    other = load("other_scheduler", sizes={}, operations="other_ops", folder=OTHERS)
+    try:
+        other.attach_operations("other_ops")
+        wait_for("enabled")
+        with pytest.raises(BpfUnavailable, match="the sched_ext scheduler somebody_elses is enabled already"):
+            Scheduler(options(2))
+        config = configuration(tmp_path, SETTINGS)
+        for command in (("scx",), ("scx", "--partial", config), ("run", "--config", config)):
+            where = () if command == ("scx",) else ("--directory", tmp_path / "state")
+            refused = dasec(*command, *where)
+            assert refused.status == ExitStatus.HOST
+            assert (
+                "the sched_ext scheduler somebody_elses is enabled already: stop it first"
+                in refused.errors[-1]
+            )
+        assert state() == "enabled"
+    finally:
+        other.close()
+    wait_for("disabled")
+
+
+def keepers(daemon: int) -> list[int]:
+    found = []
+    for pid in procfs.process_ids():
+        try:
+            if int(procfs.read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1]) == daemon:
+                found.append(pid)
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def test_the_daemon_and_its_keeper_killed_leave_nothing_that_restore_does_not_put_back(
+    tmp_path: Path,
+) -> None:
+    with burner() as busy:
+        before = fingerprint([busy.pid])
+        config = configuration(tmp_path, SETTINGS, f"pids = [{busy.pid}]")
+        with Running(tmp_path, config) as daemon:
+            daemon.wait_for_work()
+            for pid in (*keepers(daemon.pid), daemon.pid):
+                os.kill(pid, signal.SIGKILL)
+            wait_for("disabled")
+        assert dasec("restore", "--directory", tmp_path / "state").status == ExitStatus.DONE
+        assert differences(before, fingerprint([busy.pid])) == ()
+
+
+def test_a_new_daemon_waits_for_the_old_one_and_takes_over_after_it(tmp_path: Path) -> None:
+    """An upgrade: the new daemon is started while the old one runs, and once more when that has gone."""
+    with burner() as busy:
+        before = fingerprint([busy.pid])
+        config = configuration(tmp_path, SETTINGS, f"pids = [{busy.pid}]")
+        with Running(tmp_path, config) as old:
+            old.wait_for_work()
+            refused = dasec("run", "--config", config, "--directory", tmp_path / "state")
+            assert refused.status == ExitStatus.HOST
+            assert len(refused.errors) == 1
+            assert state() == "enabled"
+            os.kill(old.pid, signal.SIGKILL)
+            wait_for("disabled")
+        with Running(tmp_path, config) as new:
+            new.wait_for_work()
+            assert state() == "enabled"
+            new.stop()
+        wait_for("disabled")
+        wait_until(lambda: not differences(before, fingerprint([busy.pid])))
+
+
+def test_a_reload_leaves_the_scheduler_and_what_it_was_told(tmp_path: Path) -> None:
+    with burner() as busy:
+        config = configuration(tmp_path, SETTINGS, f"pids = [{busy.pid}]")
+        with Running(tmp_path, config) as daemon:
+            daemon.wait_for_work()
+            held = daemon.status()["knobs_held"]["rescheduling_latency"]
+            answer = dasec("reload", "--directory", tmp_path / "state")
+            assert answer.status == ExitStatus.DONE
+            assert state() == "enabled"
+            assert daemon.status()["knobs_held"]["rescheduling_latency"] >= held / 2
+            configuration(tmp_path, SETTINGS.replace('"sched_ext"', '"auto"'), f"pids = [{busy.pid}]")
+            refused = dasec("reload", "--directory", tmp_path / "state")
+            assert refused.status != ExitStatus.DONE
+            assert state() == "enabled"
+            daemon.stop()
+        wait_for("disabled")
