@@ -9,7 +9,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick vms-quick
+.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick vms-quick scx-stress scx-selftests
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -63,6 +63,14 @@ images: ## guest images for libvirt and QEMU (IMAGES="small python")
 soak: ## churn, kills, reloads for half an hour (root; SOAK_ARGS="--minutes 5"), report in build/soak
 	@tools/setup
 	$(BIN)/python -m tests.soak $(SOAK_ARGS)
+
+scx-stress: ## ten minutes of stress for our sched_ext scheduler in guests of 2 to 64 CPUs (SCX_STRESS_ARGS="--minutes 1 --cpus 8")
+	@tools/setup
+	$(BIN)/python -m tests.vm.scx_stress $(SCX_STRESS_ARGS)
+
+scx-selftests: ## the kernel's own selftests of sched_ext in a guest (clang-19; a minute to build, once)
+	@tools/setup python
+	$(BIN)/python -m tests.vm.scx_selftests
 
 hostile: ## ten minutes beside a user who means harm (root; HOSTILE_ARGS="--minutes 2")
 	@tools/setup

@@ -72,12 +72,13 @@ def major_version(qemu: Qemu) -> int:
     return int(found.group(1))
 
 
-def backports_line(targets: str, codename: str) -> str:
-    """The source line of the backports archive beside `codename`, from lines `URI|release|component`."""
+def backports_line(targets: str, codename: str, of: str | None = None) -> str:
+    """The source line of the backports of `of`, by default of `codename` itself, in the archive where
+    `codename` is from, from lines `URI|release|component`."""
     for line in targets.splitlines():
         uri, release, component = line.split("|")
         if (release, component) == (codename, "main"):
-            return f"deb [signed-by={KEYRING}] {uri} {codename}-backports main"
+            return f"deb [signed-by={KEYRING}] {uri} {of or codename}-backports main"
     raise QemuMissingError(
         f"apt has no archive for {codename} main, so none for its backports:"
         f" install QEMU {FIRST_GOOD_MAJOR} or newer by hand"
@@ -92,14 +93,19 @@ def _codename() -> str:
     return found.group(1)
 
 
-def _unpack_backport(codename: str, kept: Path) -> None:
+def backports(of: str | None = None) -> str:
+    """The source line of the backports of a release of Debian, by default of this machine's."""
     targets = _run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)|$(COMPONENT)", "Created-By: Packages"]
     )
-    line = backports_line(targets, codename)
+    return backports_line(targets, _codename(), of)
+
+
+def _unpack_backport(codename: str, kept: Path) -> None:
+    line = backports()
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="unpacking-") as scratch:
         root = Path(scratch)
-        apt = _private_apt(root / "apt", line)
+        apt = private_apt(root / "apt", line)
         _run([*apt, "update"])
         downloads = root / "downloads"
         downloads.mkdir()
@@ -113,7 +119,7 @@ def _unpack_backport(codename: str, kept: Path) -> None:
         tree.rename(kept)
 
 
-def _private_apt(folder: Path, line: str) -> list[str]:
+def private_apt(folder: Path, line: str) -> list[str]:
     """`apt-get` that knows this one source line and keeps its state below `folder`."""
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)

@@ -12,16 +12,24 @@ import lzma
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from guests.boot import EXIT_MARK, GuestRun, one_at_a_time, pack_initramfs, run_until_end
+from guests.qemu import backports, private_apt
 
 CACHE = Path("/var/cache/dasec-guest")
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
-MEMORY_MIB = 1536
+NEWER_DEBIAN = "trixie"
+NEWER = f"{NEWER_DEBIAN}-backports-kernel"
+"""Where it lies."""
+
+MEMORY_MIB, MEMORY_MIB_A_CPU = 1536, 32
+"""With two CPUs, and for each one more."""
+
 BOOT = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init"
 """Where QEMU gets no time, a kernel that checks its timer finds none that works, and stops."""
 
@@ -122,6 +130,19 @@ def debian_kernel(meta_package: str, modules: Sequence[str] = MODULES) -> GuestK
     )
 
 
+def newer_kernel() -> GuestKernel:
+    """The newest kernel of Debian 13's backports, which has sched_ext; downloaded once. Raises
+    QemuMissingError where apt knows no archive for it."""
+    tree = CACHE / NEWER
+    if not (tree / "complete").exists():
+        with one_at_a_time(CACHE):
+            if not (tree / "complete").exists():
+                _unpack_newer(tree)
+    release = (tree / "complete").read_text().strip()
+    image = tree / "usr/lib/modules" / release / "vmlinuz"
+    return GuestKernel(release, image, tuple(modules_with_needs(tree, release, MODULES)))
+
+
 def run_in_guest(
     kernel: GuestKernel,
     layout: CgroupLayout,
@@ -131,13 +152,14 @@ def run_in_guest(
     init: str = INIT,
     machine: Sequence[str] = MACHINE,
     root: Sequence[str] = MACHINE_ROOT,
+    cpus: int = 2,
 ) -> GuestRun:
     """Boot, run `command` with bash as root, and return what it said. `scratch` holds the initramfs;
     `root` is what `init` finds its root on, in QEMU's words."""
     initramfs = _initramfs(kernel, layout, command, scratch, init)
     arguments = [
         *(*machine, "-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
-        *("-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
+        *("-cpu", "max", "-smp", str(cpus), "-m", str(MEMORY_MIB + MEMORY_MIB_A_CPU * (cpus - 2))),
         *("-kernel", str(kernel.image), "-initrd", str(initramfs)),
         *root,
         *("-append", BOOT),
@@ -156,6 +178,32 @@ def _unpack(package: str, release: str, tree: Path) -> None:
     archive.unlink()
     _run(["depmod", "-b", str(tree), release])
     (tree / "complete").touch()
+
+
+def _unpack_newer(tree: Path) -> None:
+    """Image, modules and their lists are packages of their own there."""
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="unpacking-") as scratch:
+        downloads = Path(scratch) / "downloads"
+        downloads.mkdir()
+        apt = private_apt(Path(scratch) / "apt", backports(NEWER_DEBIAN))
+        cache = ["apt-cache", *apt[1:]]
+        _run([*apt, "update"])
+        image = next(_depends(_run([*cache, "depends", "--important", "linux-image-amd64"]), "linux-image-"))
+        release = image.removeprefix("linux-image-")
+        parts = [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
+        _run([*apt, "download", *parts], cwd=downloads)
+        for archive in downloads.glob("*.deb"):
+            _run(["dpkg", "-x", str(archive), str(tree)])
+    (tree / "lib").mkdir()
+    (tree / "lib/modules").symlink_to("../usr/lib/modules")
+    _run(["depmod", "-b", str(tree), release])
+    (tree / "complete").write_text(release)
+
+
+def _depends(listing: str, beginning: str) -> Iterator[str]:
+    return (found.group(1) for found in re.finditer(rf"Depends: ({beginning}[0-9]\S+)", listing))
 
 
 def _concrete_package(meta_package: str) -> str:

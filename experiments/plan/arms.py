@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dasec.lab.kit.arms import CONTROL, GUARDED, NO_LIMIT, ON_SCX, SCX, WATCHED, settings_of
+from dasec.lab.kit.arms import (
+    CONTROL,
+    GUARDED,
+    NO_LIMIT,
+    ON_PARTIAL,
+    ON_SCX,
+    RIVAL,
+    SCX,
+    WATCHED,
+    settings_of,
+)
 from dasec.policies import POLICIES
 
 from .variants import variant_of
@@ -20,15 +30,10 @@ ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
 
 def known(arm: str) -> str:
     """The arm. ValueError if it is none."""
-    named = {
-        *POLICIES,
-        *ALONE,
-        CONTROL,
-        WATCHED,
-        SCX,
-        NO_LIMIT,
-        *(f"{ON_SCX}{policy}" for policy in POLICIES),
-    }
+    if arm.startswith(RIVAL):
+        return arm
+    on_ours = {f"{which}{policy}" for which in (ON_SCX, ON_PARTIAL) for policy in POLICIES}
+    named = {*POLICIES, *ALONE, CONTROL, WATCHED, SCX, NO_LIMIT, *on_ours}
     if arm.removesuffix(CAPS).removesuffix(GUARDED) not in named and variant_of(arm) is None:
         raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
     return arm

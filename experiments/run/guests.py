@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from dasec.bpf.libbpf import LIBRARY
 from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.arms import RIVAL
+from guests.built import HostCannotError
 
 from ..places.counted.guests import host_of, measure
 from ..places.counted.image import Inside
@@ -28,6 +32,8 @@ INSIDE = Inside(HERE, "inside", (), (LIBRARY,), (*PLAN, HERE.parent / "places/co
 
 HOST_S_A_VIRTUAL_S = 1.0
 """Measured: 4.3 s of an idle core for 4.3 s of 1000 MIPS, half of it busy."""
+
+RIVALS_HERE = "DASEC_RIVALS"
 
 Blocks = Sequence[Block[PlacedCell]]
 
@@ -56,9 +62,20 @@ def machine_for(experiment: Planned, out: Path) -> Machine:
     """The guest; what is built for it lies in `out`. Raises HostCannotError, QemuMissingError."""
     cpus = experiment.machine
     isolated = experiment.kernel != SCHED_EXT
+    inside = replace(INSIDE, rivals=rivals_of(experiment.arms))
     return make_machine(
-        out / "guest", lambda: kernel_for(experiment.kernel, cpus), INSIDE, cpus, isolated=isolated
+        out / "guest", lambda: kernel_for(experiment.kernel, cpus), inside, cpus, isolated=isolated
     )
+
+
+def rivals_of(arms: Iterable[str]) -> tuple[Path, ...]:
+    """The programs of these arms, in the folder that the environment names. Raises HostCannotError."""
+    names = [arm.removeprefix(RIVAL) for arm in arms if arm.startswith(RIVAL)]
+    found = tuple(Path(os.environ.get(RIVALS_HERE, "")) / name for name in names)
+    for program in found:
+        if not program.is_file():
+            raise HostCannotError(f"{program.name}: not found: {RIVALS_HERE} names the folder with it")
+    return found
 
 
 def host_for(machine: Machine, experiment: Planned) -> dict[str, object]:

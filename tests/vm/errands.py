@@ -12,7 +12,7 @@ from guests.boot import GuestRun
 from guests.built import REPOSITORY, guest_image, patched_image, sched_ext_image
 from guests.counted import jobs_initramfs, run_jobs
 from guests.qemu import counting_qemu
-from guests.throw_away import CgroupLayout, GuestKernel, debian_kernel, run_in_guest
+from guests.throw_away import CgroupLayout, GuestKernel, debian_kernel, newer_kernel, run_in_guest
 
 JOBS = (
     *("granularity", "shares", "late", "wakes", "states", "lifecycle", "permissions", "refusals"),
@@ -22,9 +22,18 @@ SELFTESTS = ("interface_test", "behaviour_test")
 
 PATCHED = "patched"
 SCHED_EXT = "sched_ext"
-"""Among the names of Debian's kernels: those that we build."""
+NEWER = "newer"
+"""Among the names of Debian's kernels: those that we build, and the newest of Debian 13's backports."""
 
 OURS = {PATCHED: patched_image, SCHED_EXT: sched_ext_image}
+
+
+def kernel_named(name: str) -> GuestKernel:
+    """Built, or got, or from the cache."""
+    if name == NEWER:
+        return newer_kernel()
+    return GuestKernel(name, OURS[name](), ()) if name in OURS else debian_kernel(name)
+
 
 GUEST_TIMEOUT_S = 900
 """What ends a guest that hangs; no assertion is about it. Alone a guest takes 150 to 250 s; on a host whose
@@ -70,8 +79,7 @@ class TestsRun:
     tests: str
 
     def __call__(self) -> GuestRun:
-        ours = OURS.get(self.kernel)
-        kernel = GuestKernel(self.kernel, ours(), ()) if ours else debian_kernel(self.kernel)
+        kernel = kernel_named(self.kernel)
         with tempfile.TemporaryDirectory() as scratch:
             command = f"{PYTEST} {self.tests}"
             return run_in_guest(kernel, self.layout, command, Path(scratch), GUEST_TIMEOUT_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 NONE = "none"
 """The plain host: no daemon runs at all."""
@@ -23,6 +24,14 @@ SCX = "scx"
 ON_SCX = f"{SCX}:"
 """Before a policy: the daemon on our sched_ext scheduler, with that policy."""
 
+ON_PARTIAL = f"{SCX}-partial:"
+"""Before a policy: the same, but our scheduler has only the threads of workloads."""
+
+RIVAL = "rival:"
+"""Before the name of another sched_ext scheduler, a program in RIVALS: it schedules, and no daemon runs."""
+
+RIVALS = Path("/rivals")
+
 GUARDED = "+guard"
 """At the end of an arm's name: the policy under the guard. Without it, the policy itself is measured."""
 
@@ -34,9 +43,15 @@ def settings_of(arm: str) -> str:
     return f'policy = "{policy}"\n\n[guard]\nenabled = {guarded}\n'
 
 
-def on_our_scheduler(settings: str, vm_level: int) -> str:
-    """What the daemon is told where it is told this on the kernel's own scheduler."""
-    return f'{settings}\n[host]\nbackend = "sched_ext"\nvm_level = {vm_level}\n'
+def on_our_scheduler(arm: str, settings: str, vm_level: int) -> str:
+    """What the daemon is told under an arm that is on ours, where it is told this on the kernel's own."""
+    partial = str(arm.startswith(ON_PARTIAL)).lower()
+    return f'{settings}\n[host]\nbackend = "sched_ext"\nvm_level = {vm_level}\npartial = {partial}\n'
+
+
+def policy_of(arm: str) -> str:
+    """The daemon's policy under an arm."""
+    return arm.removeprefix(ON_SCX).removeprefix(ON_PARTIAL)
 
 
 def arms_for(policies: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,18 @@ from pathlib import Path, PurePosixPath
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, options
 from ..load_tool import figure
-from .arms import CONTROL, NO_LIMIT, NONE, ON_SCX, SCX, on_our_scheduler, schedule, settings_of
+from .arms import (
+    CONTROL,
+    NO_LIMIT,
+    NONE,
+    RIVAL,
+    RIVALS,
+    SCX,
+    on_our_scheduler,
+    policy_of,
+    schedule,
+    settings_of,
+)
 from .blame import BlameWatch
 from .controller import Controller, Managed, Report, configuration, running
 from .errors import StartMissed, failure
@@ -26,6 +37,7 @@ from .facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s
 from .layout import DAEMON, GroupLayout, groups_for, managed_group, share_of
 from .process import end_within, read_json, sleep_until
 from .results import Measured, RunResult, TenantResult
+from .rival import rival
 from .scenario import Scenario, Timing, seed_of
 from .tenant import DRAIN_S, CpuUsed, Orders, Place, Running, settle, start_tenant
 from .tree import Tree
@@ -190,10 +202,12 @@ def _controlled(
         return contextlib.nullcontext()
     if arm == SCX:
         return _scheduled(_vm_level(place, tenants))
-    settings = bench.plan.settings.get(arm.removeprefix(ON_SCX))
-    if arm.startswith(ON_SCX):
-        plain = settings or settings_of(arm.removeprefix(ON_SCX))
-        settings = on_our_scheduler(plain, _vm_level(place, tenants))
+    if arm.startswith(RIVAL):
+        return rival(RIVALS / arm.removeprefix(RIVAL), place.directory / "rival.log")
+    settings = bench.plan.settings.get(policy_of(arm))
+    if arm != policy_of(arm):
+        plain = settings or settings_of(policy_of(arm))
+        settings = on_our_scheduler(arm, plain, _vm_level(place, tenants))
     told = configuration(arm, [_managed(place, one) for one in tenants], settings)
     record = bench.records and bench.records / record_name(arm, repetition)
     if record:

@@ -71,13 +71,14 @@ exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load 
 @dataclass(frozen=True, slots=True)
 class Inside:
     """What runs in the guest: a module of an experiment's folder, what else of that folder it imports, shared
-    libraries that are loaded by name, and what it imports of other experiments."""
+    libraries that are loaded by name, what it imports of other experiments, and programs for RIVALS."""
 
     folder: Path
     module: str
     imports: tuple[str, ...]
     libraries: tuple[str, ...] = ()
     borrowed: tuple[Path, ...] = ()
+    rivals: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -99,6 +100,8 @@ def build_id(inside: Inside) -> str:
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(sources):
         digest.update(f"{path.relative_to(REPOSITORY)} {path.stat().st_size} ".encode() + path.read_bytes())
+    for path in inside.rivals:
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -128,6 +131,9 @@ def pack(scratch: Path, inside: Inside) -> Path:
     shutil.copy(scratch / "load/dasec-load", tree / "bin/dasec-load")
     (tree / "bin/load").write_text(LOAD, encoding="utf-8")
     (tree / "bin/load").chmod(0o755)
+    for program in inside.rivals:
+        (tree / "rivals").mkdir(exist_ok=True)
+        shutil.copy(program, tree / "rivals")
     for library in inside.libraries:
         _copy_library(tree, library)
     _copy_shared_objects(tree)

@@ -9,6 +9,7 @@ import pytest
 from dasec.config.config import check
 from experiments.plan.arms import ALONE, RULES, capped, dasec_settings, known
 
+ON_SCX = ("scx:none", "scx-partial:none", "rival:other")
 RANGE = "floor_us = 100\nstart_us = 4000\nceiling_us = 12000\nrespect_burst = false\n"
 
 
@@ -28,7 +29,15 @@ def test_the_policy_itself_is_told_no_more_than_the_range_of_its_kernel() -> Non
 
 
 def test_policies_rules_and_constants_are_known_and_nothing_else() -> None:
-    for arm in ("critical", "dasec:rcr", "watched", "critical:weight_ratio=3", "scx:none", "critical+caps"):
+    for arm in (
+        "critical",
+        "dasec:rcr",
+        "watched",
+        "critical:weight_ratio=3",
+        "scx:none",
+        "rival:other",
+        "critical+caps",
+    ):
         assert known(arm) == arm
     with pytest.raises(ValueError, match="dasec:tsa"):
         known("dasec:best")

@@ -1,0 +1,42 @@
+"""`make scx-stress`: the stress of tests/sched_ext in guests of more and more CPUs.
+
+python -m tests.vm.scx_stress --minutes 10 --cpus 2,8,16,64
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from guests.built import REPOSITORY, sched_ext_image
+from guests.throw_away import CgroupLayout, GuestKernel, newer_kernel, run_in_guest
+
+KERNELS = {"6.12": lambda: GuestKernel("sched_ext", sched_ext_image(), ()), "newer": newer_kernel}
+BOOT_S = 3000
+"""For a guest of 64 CPUs on a busy machine, beside the stress itself."""
+
+
+@click.command()
+@click.option("--minutes", type=float, default=10, show_default=True, help="In each guest.")
+@click.option("--cpus", default="2,8,16,64", show_default=True, help="A guest for each of these.")
+@click.option("--kernel", type=click.Choice(list(KERNELS)), default="6.12", show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True)
+def command(minutes: float, cpus: str, kernel: str, seed: int) -> None:
+    """Boot, stress, and say what each guest said."""
+    failed = False
+    for number in map(int, cpus.split(",")):
+        job = f"cd {REPOSITORY} && .venv/bin/python -m tests.sched_ext.stress {minutes * 60:g} {seed}"
+        with tempfile.TemporaryDirectory() as scratch:
+            # The guest's clock goes on while its host gives it no time: real time is the longer one.
+            timeout_s = int(minutes * 60 * 4) + BOOT_S
+            run = run_in_guest(KERNELS[kernel](), CgroupLayout.V2, job, Path(scratch), timeout_s, cpus=number)
+        click.echo("\n".join(run.console.strip().splitlines()[-3 if run.exit_status == 0 else -40 :]))
+        failed |= run.exit_status != 0
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    command()
