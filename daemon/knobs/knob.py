@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from ..linux import procfs
@@ -94,9 +95,11 @@ class NativeKnob(ABC):
         """A value of the kernel's as the model has it."""
         raise TypeError(f"{self} has no place in the model")
 
-    def steps(self, present: NativeValue, new: NativeValue) -> tuple[NativeValue, ...]:
-        """What has to be written, one after the other, so that it holds `new`."""
-        return (new,)
+    def half_written(
+        self, ref: KnobRef, prior: NativeValue, ours: Sequence[NativeValue], present: NativeValue
+    ) -> bool:
+        """Does it read so because we were ended in the middle of a write?"""
+        return False
 
     def in_force(self, ref: KnobRef, value: NativeValue, proc: str) -> NativeValue:
         """What it reads as while `value` is what was last asked for. Raises ThreadGone, or OSError."""

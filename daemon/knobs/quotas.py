@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..bandwidth.rates import cap_of
 from ..linux import bandwidth
 from ..linux.cgroupfs import Hierarchy
 from ..model import Knob, KnobValue
 from .groups import GroupKnob
-from .knob import NativeValue, no_value
+from .knob import KnobRef, NativeValue, no_value
+
+V1_FILE = "cpu.cfs_quota_us"
 
 
 class Quota(GroupKnob):
@@ -36,13 +40,16 @@ class Quota(GroupKnob):
         assert isinstance(value, int), "millionths of a core"
         return "{} {}".format(*cap_of(value))
 
-    def steps(self, present: NativeValue, new: NativeValue) -> tuple[NativeValue, ...]:
-        """See NativeKnob. Another period first, without a quota, and then the quota: on v1 these are two
-        writes, and the journal knows what lies between them."""
-        period = str(new).partition(" ")[2]
-        if str(present).partition(" ")[2] == period:
-            return (new,)
-        return f"{bandwidth.NO_QUOTA} {period}", new
+    def half_written(
+        self, ref: KnobRef, prior: NativeValue, ours: Sequence[NativeValue], present: NativeValue
+    ) -> bool:
+        """See NativeKnob. On v1 quota and period are two files."""
+        if ref.path != V1_FILE:
+            return False
+        quota, _, period = str(present).partition(" ")
+        if quota == bandwidth.NO_QUOTA:
+            return period in {str(value).partition(" ")[2] for value in (prior, *ours)}
+        return quota in {str(value).partition(" ")[0] for value in ours}
 
 
 QUOTA = Quota("quota")

@@ -13,6 +13,10 @@ from .errors import unknown_format
 NO_QUOTA = "max"
 
 
+_ATTEMPTS = 3
+"""At a quota that somebody else writes at the same time."""
+
+
 class GroupUse(NamedTuple):
     """Totals of a group: CPU time (0 where this hierarchy does not count it), for how long its threads were
     throttled, over all CPUs, the periods of its limit, and those in which it stopped somebody."""
@@ -35,7 +39,7 @@ def read_quota(file: str) -> str:
     if _is_v1(file):
         words = [
             NO_QUOTA if words == ["-1"] else "".join(words),
-            procfs.read_bytes(_period_file(file)).decode().strip(),
+            _word(_period_file(file)),
         ]
     if len(words) != 2:
         raise unknown_format(f"{file} holds no quota")
@@ -55,17 +59,22 @@ def cores_of(quota: str) -> float:
 
 def write_quota(file: str, value: str) -> None:
     """Set both. On v1, where they are two files, another period is written while there is no quota: half of
-    a change could be more than the group around allows (tg_cfs_schedulable_down()). Raises OSError."""
+    a change could be more than the group around allows (tg_cfs_schedulable_down()). Whoever writes both
+    between our two writes would be left with our quota in a period of theirs. Raises OSError."""
     if not _is_v1(file):
         write(file, value)
         return
     quota, _, period = value.partition(" ")
     if not period:
         raise OSError(errno.EINVAL, f"{value!r} is no quota")
-    if read_quota(file).split()[1] != period:
-        write(file, "-1")
-        write(_period_file(file), period)
-    write(file, "-1" if quota == NO_QUOTA else quota)
+    wanted = "-1" if quota == NO_QUOTA else quota
+    for _ in range(_ATTEMPTS):
+        if _word(_period_file(file)) != period:
+            write(file, "-1")
+            write(_period_file(file), period)
+        write(file, wanted)
+        if _word(_period_file(file)) == period or _word(file) != wanted:
+            return  # all of it is there, or somebody else's by now
 
 
 def usage_of(directory: str) -> GroupUse:
@@ -87,6 +96,10 @@ def usage_of(directory: str) -> GroupUse:
 
 def _is_v1(file: str) -> bool:
     return os.path.basename(file) == "cpu.cfs_quota_us"
+
+
+def _word(file: str) -> str:
+    return procfs.read_bytes(file).decode("ascii", "replace").strip()
 
 
 def _period_file(file: str) -> str:

@@ -62,8 +62,9 @@ def _compare_and_write(one: Outstanding, kernel: Kernel, looks: int = _LOOKS) ->
             return KnobFate(ref, Fate.ALREADY)
         if looks > 1 and kernel.read(ref) != present:  # its cpuset has changed since we looked at the mask
             return _compare_and_write(one, kernel, looks - 1)
-        detail = f"{ref}: somebody else set it to {shown(present)} since"
-        return KnobFate(ref, Fate.LEFT_ALONE, detail)
+        if not ref.kind.half_written(ref, prior, ours, present):
+            detail = f"{ref}: somebody else set it to {shown(present)} since"
+            return KnobFate(ref, Fate.LEFT_ALONE, detail)
     kernel.write(ref, prior)
     for _ in range(_LOOKS):  # its cpuset may change, and the thread may end, while we look
         present = kernel.read(ref)

@@ -19,6 +19,8 @@ from .machine import ALL_CPUS, Machine, Step, Task
 CG, CPUSET, STATE = "/cg", "/cpuset", "/run/dasec"
 _MOUNTS = "30 25 0:26 / {} rw shared:9 - cgroup cgroup rw,{}\n"
 
+_QUOTA_FILES = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+
 _now: list[Machine] = []
 """The machine that is acted on: one at a time, by `on`."""
 
@@ -289,7 +291,11 @@ def _of_group(path: str, name: str, start: int) -> bytes:
         one.step(Step(f"weight {_group(path.rpartition('/')[0])}"))
         group.unread = False
         return str(group.weight).encode()
-    return {"cpu.cfs_quota_us": b"-1", "cpu.cfs_period_us": b"100000"}[name]
+    if name == "cpu.stat":
+        return b"throttled_time 0\n"
+    one.step(Step(f"quota {_group(path.rpartition('/')[0])}"))
+    group.quota_unread = group.quota_unread and name != _QUOTA_FILES[0]
+    return str(group.quota[_QUOTA_FILES.index(name)]).encode()
 
 
 def _write(path: str, start: int, text: str) -> None:
@@ -301,9 +307,15 @@ def _write(path: str, start: int, text: str) -> None:
             raise OSError(errno.ENODEV, "No such device")
         task.group = _group(directory)
         return
-    one.step(Step(f"weight {_group(directory)}", True, text))
+    what = "quota" if name in _QUOTA_FILES else "weight"
+    one.step(Step(f"{what} {_group(directory)}", True, f"{name} {text}"))
     group = one.groups.get(_group(directory))
     if group is None or group.ident != start:
         raise OSError(errno.ENODEV, "No such device")
-    group.raced = group.raced or group.unread
-    group.weight = int(text)
+    if name not in _QUOTA_FILES:
+        group.raced = group.raced or group.unread
+        group.weight = int(text)
+        return
+    group.quota_raced = group.quota_raced or group.quota_unread
+    quota, period = group.quota
+    group.quota = (int(text), period) if name == _QUOTA_FILES[0] else (quota, int(text))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from dasec.knobs.knob import KnobRef, NativeKnob
 from dasec.knobs.masks import AFFINITY
+from dasec.knobs.quotas import QUOTA
 from dasec.knobs.slices import SLICE
-from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
 from dasec.model import VcpuId
 from dasec.safety.journal.ledger import Ledger
 
@@ -27,8 +27,8 @@ def at_every_state(one: Machine, ledger: Ledger) -> None:
                 raise Wrong(f"{knob} of thread {task.tid} is {value}, and the journal does not know it")
     for ref, holding in ledger.held.items():
         truths = _prior_may_be(one, ref)
-        knob = {SLICE: "slice", AFFINITY: "mask"}.get(ref.kind, "weight")
-        if holding.prior in OURS[knob] and holding.prior not in truths:
+        knob = {SLICE: "slice", AFFINITY: "mask", QUOTA: "quota"}.get(ref.kind, "weight")
+        if _plain(holding.prior) in OURS[knob] and _plain(holding.prior) not in truths:
             raise Wrong(f"{knob} of {ref.owner} has our value {holding.prior} as its prior one")
 
 
@@ -51,6 +51,9 @@ def at_rest(one: Machine, ledger: Ledger) -> None:
         truths = (group.true_weight, *(group.was if group.raced else ()))
         if not group.ours and group.weight not in truths:
             raise Wrong(f"weight of {path} stays {group.weight}, should be {group.true_weight}")
+        quotas = (group.true_quota, *(group.quota_was if group.quota_raced else ()))
+        if not group.ours and group.quota not in quotas:
+            raise Wrong(f"quota of {path} stays {group.quota}, should be {group.true_quota}")
 
 
 def _knobs(task: Task) -> Iterator[tuple[str, NativeKnob, object, tuple[object, ...]]]:
@@ -74,10 +77,22 @@ def _known(ledger: Ledger, task: Task, kind: NativeKnob, value: object) -> bool:
     return any(one.pid in family and one.kind is kind and one.value == value for one in ledger.bequests())
 
 
+def _plain(value: object) -> object:
+    """A quota as the machine has it."""
+    if not isinstance(value, str) or " " not in value:
+        return value
+    quota, period = value.split(" ")
+    return (-1 if quota == "max" else int(quota)), int(period)
+
+
 def _prior_may_be(one: Machine, ref: KnobRef) -> tuple[object, ...]:
-    if ref.kind in (WEIGHT_V1, WEIGHT_V2):
+    if ref.kind.of_group:
         group = one.groups.get(ref.group.directory.removeprefix(CG))
-        return () if group is None else (group.true_weight, *group.was)
+        if group is None:
+            return ()
+        if ref.kind is QUOTA:
+            return (group.true_quota, *group.quota_was)
+        return (group.true_weight, *group.was)
     task = one.tasks.get(ref.vcpu.tid)
     if task is None or task.start != ref.vcpu.start_ticks:
         return tuple(OURS["slice"] | OURS["mask"])

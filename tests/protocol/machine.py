@@ -14,6 +14,7 @@ from typing import NamedTuple
 DEFAULT_SLICE_NS = 2_800_000
 ALL_CPUS = (0, 1, 2)
 OTHER, RT, IDLE = 0, 1, 5
+NO_QUOTA = (-1, 100_000)
 LABOUR = 3
 """Pauses that a birth can last: more than the restorer once made, whatever came of them."""
 
@@ -21,6 +22,7 @@ OURS: dict[str, frozenset[object]] = {
     "slice": frozenset({4_000_000, 6_000_000}),
     "mask": frozenset({(0,), (1,)}),
     "weight": frozenset({2000, 3000}),
+    "quota": frozenset({(2500, 10_000), (5000, 10_000)}),
 }
 """What the model's policy writes, and nobody else unless a scenario says so."""
 
@@ -68,6 +70,11 @@ class Group:
     was: tuple[object, ...] = ()
     unread: bool = False
     raced: bool = False
+    quota: tuple[int, int] = NO_QUOTA
+    true_quota: tuple[int, int] = NO_QUOTA
+    quota_was: tuple[object, ...] = ()
+    quota_unread: bool = False
+    quota_raced: bool = False
 
 
 class Step(NamedTuple):
@@ -183,6 +190,14 @@ class Machine:
         group.raced = group.raced or weight in OURS["weight"]
         group.unread = True
         group.weight = group.true_weight = weight
+
+    def set_quota(self, path: str, quota: tuple[int, int]) -> None:
+        """cpu.cfs_quota_us and cpu.cfs_period_us by somebody else."""
+        group = self.groups[path]
+        group.quota_was = (*group.quota_was, group.true_quota)
+        group.quota_raced = group.quota_raced or quota in OURS["quota"]
+        group.quota_unread = True
+        group.quota = group.true_quota = quota
 
     def effective(self, mask: tuple[int, ...] | None) -> tuple[int, ...]:
         """What the cpuset leaves of a mask; all of the cpuset where that is nothing."""

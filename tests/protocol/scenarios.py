@@ -37,6 +37,14 @@ def vcpu_groups() -> Machine:
     return one
 
 
+def given_quotas() -> Machine:
+    """As libvirt has it with `vcpu_quota`: what the group of each vCPU may use is an owner's, too."""
+    one = vcpu_groups()
+    for path in ("/vm/vcpu0", "/vm/vcpu1"):
+        one.groups[path].quota = one.groups[path].true_quota = (40_000, 100_000)
+    return one
+
+
 def conceive(parent: int, *, process: bool = False) -> Event:
     """The first half of clone(2): what is written to the parent before it is inherited."""
 
@@ -132,8 +140,20 @@ def sets_weight(path: str, weight: int) -> Event:
     return Event(happen, _on(f"weight {path}"))
 
 
+def sets_quota(path: str, quota: tuple[int, int]) -> Event:
+    """Somebody else writes cpu.cfs_quota_us and cpu.cfs_period_us."""
+
+    def happen(one: Machine) -> bool:
+        if path not in one.groups:
+            return False
+        one.set_quota(path, quota)
+        return True
+
+    return Event(happen, _on(f"quota {path}"))
+
+
 def made_again(path: str) -> Event:
-    """An empty group is removed and made anew under its name, with a weight that looks like ours."""
+    """An empty group is removed and made anew under its name, with values that look like ours."""
 
     def happen(one: Machine) -> bool:
         if path not in one.groups or one.members(path):
@@ -141,9 +161,10 @@ def made_again(path: str) -> Event:
         del one.groups[path]
         one.make_group(path)
         one.groups[path].weight = one.groups[path].true_weight = 2000
+        one.groups[path].quota = one.groups[path].true_quota = (2500, 10_000)
         return True
 
-    return Event(happen, _on(f"weight {path}", f"inode {path}"))
+    return Event(happen, _on(f"weight {path}", f"quota {path}", f"inode {path}"))
 
 
 def _of(tid: int, step: Step) -> bool:
@@ -286,6 +307,18 @@ WEIGHTS = Scenario(
     kills=0,
 )
 
+QUOTAS = Scenario(
+    "quotas",
+    given_quotas,
+    {
+        "somebody gives another quota": sets_quota("/vm/vcpu1", (60_000, 100_000)),
+        "the second ends": die(SECOND),
+        # Not between our look at the group's inode and the writes to its two files, which follow at once.
+        "its group is made again": Event(made_again("/vm/vcpu1").happen, never),
+    },
+    knobs=(Knob.CAP,),
+)
+
 OWN_GROUPS = Scenario(
     "own groups",
     two_threads,
@@ -308,5 +341,6 @@ ALL = (
     BUSY,
     UNREADABLE,
     WEIGHTS,
+    QUOTAS,
     OWN_GROUPS,
 )

@@ -16,6 +16,7 @@ from dasec.knobs import knob
 from dasec.knobs.groups import GroupKnob
 from dasec.knobs.knob import KnobRef, NativeValue
 from dasec.knobs.masks import AFFINITY, Mask
+from dasec.knobs.quotas import Quota
 from dasec.linux import affinity
 from dasec.model import Restored
 from dasec.safety import keeping, restore
@@ -194,6 +195,22 @@ def group_by_name(patches: Patches) -> Scenario:
     return scenarios.WEIGHTS
 
 
+def half_is_foreign(patches: Patches) -> Scenario:
+    """A quota that a killed daemon had half written is somebody else's."""
+
+    def never(self: Quota, ref: KnobRef, prior: NativeValue, ours: object, present: NativeValue) -> bool:
+        return False
+
+    patches.setattr(Quota, "half_written", never)
+    return scenarios.QUOTAS
+
+
+def quota_of_a_group_by_name(patches: Patches) -> Scenario:
+    """The same of a quota."""
+    patches.setattr(GroupKnob, "same_group", staticmethod(lambda ref: None))
+    return scenarios.QUOTAS
+
+
 def given_up_for_want_of_a_descriptor(patches: Patches) -> Scenario:
     """The keeper does not try again where the journal could not be opened for a moment."""
     patches.setattr(keeping, "MOMENTARY", frozenset())
@@ -204,6 +221,8 @@ MUTANTS = (
     turned_away_and_forgotten,
     turned_away_and_met_anew,
     group_by_name,
+    half_is_foreign,
+    quota_of_a_group_by_name,
     given_up_for_want_of_a_descriptor,
     cut_is_foreign,
     cut_is_foreign_at_the_end,

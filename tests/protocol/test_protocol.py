@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dasec.knobs.masks import AFFINITY
+from dasec.knobs.quotas import QUOTA
 from dasec.knobs.slices import SLICE
 from dasec.knobs.weights import WEIGHT_V1
 from dasec.model import Knob, Outcome
@@ -21,6 +22,7 @@ KIND_OF = {
     Knob.AFFINITY: AFFINITY,
     Knob.RESCHEDULING_LATENCY: SLICE,
     Knob.WEIGHT: WEIGHT_V1,
+    Knob.CAP: QUOTA,
 }
 
 LONG = ("own groups",)

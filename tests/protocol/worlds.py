@@ -23,7 +23,18 @@ from dasec.hosts.threads.interface import Adopts
 from dasec.hosts.threads.looks import LookedAt, Looks
 from dasec.hosts.threads.thread import ManagedThread, why_not
 from dasec.knobs.knob import Write
-from dasec.model import Capabilities, Change, Counters, Knob, Knobs, KnobValue, Restored, Snapshot, VcpuId
+from dasec.model import (
+    NO_LIMITS,
+    Capabilities,
+    Change,
+    Counters,
+    Knob,
+    Knobs,
+    KnobValue,
+    Restored,
+    Snapshot,
+    VcpuId,
+)
 from dasec.roster import RosterEntry
 from dasec.safety import keeping
 from dasec.safety.journal.directory import Notice
@@ -214,10 +225,9 @@ class World:
         self.left.lives -= 1
         self.journal = open_journal()
         put_all_back(self.journal, LinuxKernel())
-        capabilities = Capabilities("mainline", True, "", True, "", True, "", False, "")
-        self.host = ThreadsHost(
-            self.journal, capabilities, AllSeeing(), HostSettings(own_groups=self.law.own_groups)
-        )
+        capabilities = Capabilities("mainline", True, "", True, "", True, "", False, "", cap=True)
+        settings = HostSettings(own_groups=self.law.own_groups, caps=Knob.CAP in self.law.knobs)
+        self.host = ThreadsHost(self.journal, capabilities, AllSeeing(), settings)
 
     def _look(self) -> None:
         """loop.py: observe, decide, apply."""
@@ -296,12 +306,19 @@ def wishes(snapshot: Snapshot, knobs: tuple[Knob, ...]) -> Iterator[Change]:
                 Knob.WEIGHT: (present.weight, (2000, 3000)),
                 Knob.RESCHEDULING_LATENCY: (present.rescheduling_latency_ns, (4_000_000, 6_000_000)),
                 Knob.AFFINITY: (present.affinity, [frozenset({core}) for core in allowed]),
+                Knob.CAP: (_cap(snapshot, workload.name, vcpu.id), (250_000, 500_000)),
             }
             for knob in knobs:
                 now, both = choices[knob]
                 new = next((one for one in both if one != now), None)
                 if now is not None and new is not None:
                     yield Change(vcpu.id, knob, now, new, "other")
+
+
+def _cap(snapshot: Snapshot, workload: str, vcpu: VcpuId) -> int | None:
+    """What we have on its group; None: it cannot be capped."""
+    own = snapshot.limits.get(workload, NO_LIMITS).own.get(vcpu)
+    return None if own is None else own.present_ppm
 
 
 class AllSeeing:

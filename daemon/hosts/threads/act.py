@@ -90,7 +90,7 @@ class Actuator:
             return self._put_back(thread, kind)
         try:
             moves = self._move_first(thread, thread.weight) if kind.of_group else ()
-            return _Intent(index, change, thread, (*moves, *self._steps(change, thread, kind)))
+            return _Intent(index, change, thread, (*moves, self._step(change, thread, kind)))
         except ThreadGone as gone:
             return Outcome.VANISHED, str(gone)
         except OSError as error:
@@ -124,22 +124,19 @@ class Actuator:
             return Outcome.APPLIED, ""
         return Outcome.REJECTED, f"its {kind} could not be put back"
 
-    def _steps(self, change: Change, thread: ManagedThread, kind: NativeKnob) -> Sequence[_Step]:
-        """All that has to be written so that the knob holds the new value."""
+    def _step(self, change: Change, thread: ManagedThread, kind: NativeKnob) -> _Step:
         new = kind.native(change.new)
         held = thread.held.get(kind)
         if held is not None:
-            ref, present, prior, was = held.ref, held.now, held.prior, held.prior
-        else:
-            ref = self._ref(thread, kind)
-            present = knob.read_known(ref, self.proc)
-            inherited = self.journal.inherited(ref, present)
-            if inherited is not None:
-                prior, was = inherited, present
-            else:
-                _as_decided_on(thread, kind, present)
-                prior = was = knob.prior_of(ref, present, self.proc)
-        return [_Step(Write(ref, was, value), prior) for value in kind.steps(present, new)]
+            return _Step(Write(held.ref, held.prior, new), held.prior)
+        ref = self._ref(thread, kind)
+        found = knob.read_known(ref, self.proc)
+        inherited = self.journal.inherited(ref, found)
+        if inherited is not None:
+            return _Step(Write(ref, found, new), inherited)
+        _as_decided_on(thread, kind, found)
+        prior = knob.prior_of(ref, found, self.proc)
+        return _Step(Write(ref, prior, new), prior)
 
     def _ref(self, thread: ManagedThread, kind: NativeKnob) -> KnobRef:
         if not isinstance(kind, GroupKnob):

@@ -55,9 +55,21 @@ def test_a_value_of_the_model_comes_back_from_the_kernels_unit(kind: NativeKnob)
     assert kind.model(kind.native(VALUES[kind.serves])) == VALUES[kind.serves]
 
 
-def test_another_period_of_a_quota_is_written_without_a_quota_first() -> None:
-    assert QUOTA.steps("max 100000", "16000 10000") == ("max 10000", "16000 10000")
-    assert QUOTA.steps("5000 10000", "16000 10000") == ("16000 10000",)
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [
+        ("max 10000", True),  # on the way from our quota to another period
+        ("max 100000", True),  # on the way to ours, or back
+        ("2500 100000", True),  # our quota, in a period that somebody wrote at the same time
+        ("max 50000", False),
+        ("60000 100000", False),
+    ],
+)
+def test_a_quota_of_v1_is_known_half_written(present: str, expected: bool) -> None:
+    prior, ours = "40000 100000", ("2500 10000",)
+    v1, v2 = (KnobRef(GroupId("/vm", 0), QUOTA, file) for file in ("cpu.cfs_quota_us", "cpu.max"))
+    assert QUOTA.half_written(v1, prior, ours, present) is expected
+    assert not QUOTA.half_written(v2, prior, ours, present)
 
 
 @pytest.mark.parametrize("kind", [CGROUP, CONTROLLERS], ids=str)
