@@ -40,10 +40,10 @@ experiments-quick: ## every application that can run here, every policy, as root
 	@tools/setup
 	$(BIN)/python -m experiments run experiments/studies/apps/quick.toml --anyway --out results/experiments-quick
 
-vms-quick: ## three KVM guests of our own: plain host, critical, oracle; as root, five minutes (VMS_ARGS=--libvirt)
+vms-quick: ## three KVM guests of our own: plain host, critical, oracle; as root, five minutes (VMS_ARGS="--set libvirt=true")
 	@tools/setup python
 	rm -rf build/vms-quick
-	$(BIN)/python -m experiments.studies.bare quick --out build/vms-quick $(VMS_ARGS)
+	$(BIN)/python -m experiments run experiments/studies/bare/quick.toml --out build/vms-quick $(VMS_ARGS)
 
 bench: ## what a control period costs (BENCH_ARGS="--vcpus 1024 --json")
 	@tools/setup python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,11 +10,15 @@ import click
 from dasec.errors import ExitStatus, Refusal
 
 from .plan.file import Told, refusal, told_in
-from .plan.order import Planned
-from .results.compare import Side, differences_of, page_of, text_of
+from .results.compare import differences_of, page_of, text_of
 from .results.store import ASKED, asked_in
 from .run import applications, planned
+from .run.family import Family, Ways
+from .studies.bare import guests as bare
 from .studies.publish import PUBLISHED, publish_study
+from .studies.vms import guests as vms
+
+FAMILIES: Sequence[Family] = (applications, planned, bare, vms)
 
 HELP = {"help_option_names": ["-h", "--help"], "show_default": True}
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -39,11 +44,8 @@ def command() -> None:
 @click.option("--anyway", is_flag=True, help="Also where cores are too few or the host is not quiet.")
 def run(file: Path, settings: tuple[str, ...], out: Path | None, guests: int, anyway: bool) -> None:  # noqa: FBT001
     """Run an experiment, and report it. What is finished is kept: the same command goes on."""
-    told, folder = told_in(file, settings), out or Path("results") / _name_of(file)
-    if applications.KEY in told:
-        applications.run(applications.experiment_in(told, file), folder, anyway=anyway)
-    else:
-        planned.run(_planned(told, file), folder, guests)
+    told = told_in(file, settings)
+    _of(told, file).run(told, file, out or Path("results") / _name_of(file), Ways(guests, anyway))
 
 
 @command.command()
@@ -53,12 +55,7 @@ def run(file: Path, settings: tuple[str, ...], out: Path | None, guests: int, an
 def check(file: Path, settings: tuple[str, ...], guests: int) -> None:
     """Is the file right, what would be run, and what is missing here? Nothing is run."""
     told = told_in(file, settings)
-    if applications.KEY in told:
-        lacking = applications.check(applications.experiment_in(told, file))
-    else:
-        experiment = _planned(told, file)
-        planned.announce(experiment, None, guests)
-        lacking = tuple(planned.missing_here(experiment))
+    lacking = _of(told, file).check(told, file, Ways(guests))
     if lacking:
         raise Refusal(ExitStatus.HOST, *(f"missing here: {line}" for line in lacking))
 
@@ -71,10 +68,7 @@ def report(folder: Path) -> None:
         publish_study(folder.resolve().name)
         return
     told = _told_of(folder)
-    if applications.KEY in told:
-        applications.report(folder)
-    else:
-        planned.report(told, folder)
+    _of(told, folder).report(told, folder)
 
 
 @command.command()
@@ -83,22 +77,20 @@ def report(folder: Path) -> None:
 @click.option("--html", type=FILE, help="Also as a page.")
 def compare(before: Path, after: Path, html: Path | None) -> None:
     """What is different in AFTER: each arm of each cell that both have."""
-    found = differences_of(_side(before), _side(after))
+    asked = [(_told_of(folder), folder) for folder in (before, after)]
+    found = differences_of(*(_of(told, folder).side(told, folder) for told, folder in asked))
     click.echo(text_of(found))
     if html:
         html.write_text(page_of(found), encoding="utf-8")
 
 
-def _planned(told: Told, file: Path) -> Planned:
-    if planned.kind_of(told) is None:
-        keys = ", ".join((applications.KEY, *planned.KINDS))
-        raise refusal(file, [f"has no loads: give one of the keys {keys}"])
-    return planned.experiment_in(told, file)
-
-
-def _side(folder: Path) -> Side:
-    told = _told_of(folder)
-    return applications.side(folder) if applications.KEY in told else planned.side(told, folder)
+def _of(told: Told, where: Path) -> Family:
+    """What knows such experiments."""
+    for family in FAMILIES:
+        if any(key in told for key in family.KEYS):
+            return family
+    keys = ", ".join(key for family in FAMILIES for key in family.KEYS)
+    raise refusal(where, [f"has no loads: give one of the keys {keys}"])
 
 
 def _told_of(folder: Path) -> Told:

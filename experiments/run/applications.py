@@ -25,10 +25,11 @@ from ..results.export import export
 from ..results.folder import note, read, store_in
 from ..results.page import write_page
 from .clock import minutes
+from .family import Ways
 from .measure import CALIBRATION
 from .runner import Schedule, measure_all, refuse_unfit, schedule
 
-KEY = "mix"
+KEYS = ("mix",)
 """That only such a file has."""
 
 IDENTITY = ("kernel", "machine", "cpus", "cpu_model")
@@ -40,45 +41,47 @@ def experiment_in(told: Told, file: Path) -> Experiment:
     return asked.model_copy(update={"cores": asked.cores or len(os.sched_getaffinity(0))})
 
 
-def check(wish: Experiment) -> tuple[str, ...]:
+def check(told: Told, file: Path, ways: Ways) -> tuple[str, ...]:
     """Says what would be run; what is missing here."""
+    wish = experiment_in(told, file)
     found = schedule(wish, DRIVERS, missing_place)
     _announce(wish, found)
     return tuple(f"{gap.what}: {gap.why}" for gap in found.conditions.gaps) + found.conditions.missed
 
 
-def run(wish: Experiment, folder: Path, *, anyway: bool) -> None:
+def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     """All blocks that are not there yet, then the report."""
+    wish = experiment_in(told, file)
     found = schedule(wish, DRIVERS, unready_place)
     _announce(wish, found)
     for gap in found.conditions.gaps:
         click.echo(f"not here: {gap.what}: {gap.why}")
     for line in found.conditions.missed:
         click.echo(f"warning: {line}")
-    refuse_unfit(wish, found, anyway=anyway)
+    refuse_unfit(wish, found, anyway=ways.anyway)
     needs.check_root()
     needs.check_libraries()
-    store = store_in(folder)
+    store = store_in(out)
     known = store.asked()
     if known is not None:
         store.check_options(known, wish)
-    host = _same_host(known.host, folder) if known else _host()
+    host = _same_host(known.host, out) if known else _host()
     store.belonging_to(known, wish, host)
-    note(folder, found.conditions)
+    note(out, found.conditions)
     calibration = float(str(host[CALIBRATION]))
 
     def measure() -> None:
         failed = measure_all(wish, DRIVERS, found, store, calibration, click.echo)
-        note(folder, replace(found.conditions, gaps=(*found.conditions.gaps, *failed)))
+        note(out, replace(found.conditions, gaps=(*found.conditions.gaps, *failed)))
         if failed:
-            report(folder)
+            report(told, out)
             raise Refusal(ExitStatus.FAILED, *(f"{gap.what}: {gap.why}" for gap in failed))
 
-    leaving_as_before(folder, measure)
-    report(folder)
+    leaving_as_before(out, measure)
+    report(told, out)
 
 
-def report(folder: Path) -> None:
+def report(told: Told, folder: Path) -> None:
     """A page, and tables as files."""
     results = read(folder)
     page = write_page(results)
@@ -88,7 +91,7 @@ def report(folder: Path) -> None:
         raise Refusal(ExitStatus.FAILED, f"{folder}: no block is finished yet")
 
 
-def side(folder: Path) -> Side:
+def side(told: Told, folder: Path) -> Side:
     """To be compared."""
     results = read(folder)
     asked = results.experiment.model_dump(mode="json")

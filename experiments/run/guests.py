@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dasec.bpf.libbpf import LIBRARY
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.arms import RIVAL
 from guests.built import HostCannotError
@@ -25,10 +24,7 @@ from ..results.store import Asked, Store
 from .clock import minutes
 from .host import check_requests
 
-HERE = Path(__file__).resolve().parent
-PLANNED = ("arms", "cells", "contests", "loads", "order", "shapes", "terms", "testbed", "variants")
-PLAN = tuple(HERE.parent / "plan" / f"{name}.py" for name in PLANNED)
-INSIDE = Inside(HERE, "inside", (), (LIBRARY,), (*PLAN, HERE.parent / "places/counted/speed.py"))
+INSIDE = Inside("experiments.run.inside")
 
 HOST_S_A_VIRTUAL_S = 1.0
 """Measured: 4.3 s of an idle core for 4.3 s of 1000 MIPS, half of it busy."""

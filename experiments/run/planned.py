@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from dasec.config.config import ConfigError, check
+from dasec.config.config import ConfigError
+from dasec.config.config import check as check_settings
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts, needs
 from dasec.lab.kit.controller import Managed, configuration
@@ -36,6 +37,7 @@ from ..results.rows import rows_of
 from ..results.store import Asked, Store
 from ..results.waiting import publish_waiting
 from .clock import minutes
+from .family import Ways
 from .guests import expected, machine_for, measure_in_guests, task_for
 from .host import measure_here
 
@@ -45,6 +47,9 @@ KINDS: Mapping[str, type[Shapes] | type[Suite] | type[Contests]] = {
     "contests": Contests,
 }
 """By the key that only such a file has."""
+
+
+KEYS = tuple(KINDS)
 
 
 def kind_of(told: Told) -> type[Shapes] | type[Suite] | type[Contests] | None:
@@ -76,7 +81,9 @@ def _wrong(experiment: Planned) -> Iterator[str]:
         yield "pinned: is of guests: leave it out"
     for variant in filter(None, map(variant_of, experiment.arms)):
         try:
-            check(tomllib.loads(configuration(VARIED, [Managed("any", NEUTRAL, (1,))], variant.settings)), "")
+            check_settings(
+                tomllib.loads(configuration(VARIED, [Managed("any", NEUTRAL, (1,))], variant.settings)), ""
+            )
         except ConfigError as error:
             yield from (f"policies: {variant.arm}: {line.removeprefix(': ')}" for line in error.lines)
         except tomllib.TOMLDecodeError:
@@ -131,13 +138,21 @@ def announce(experiment: Planned, store: Store[Planned] | None, guests: int) -> 
     return missing
 
 
-def run(experiment: Planned, out: Path, guests: int) -> None:
+def check(told: Told, file: Path, ways: Ways) -> tuple[str, ...]:
+    """Says what would be run; what is missing here."""
+    experiment = experiment_in(told, file)
+    announce(experiment, None, ways.guests)
+    return tuple(missing_here(experiment))
+
+
+def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     """All blocks that are not there yet, then the report."""
+    experiment = experiment_in(told, file)
     store = store_in(out, type(experiment))
     known = store.asked()
     if known is not None:
         store.check_options(known, experiment)
-    missing = announce(experiment, store, guests)
+    missing = announce(experiment, store, ways.guests)
     if experiment.place is Place.HOST:
         needs.check_root()
         needs.check_libraries()
@@ -148,7 +163,7 @@ def run(experiment: Planned, out: Path, guests: int) -> None:
             leaving_as_before(out, lambda: measure_here(experiment, missing, store, click.echo))
     else:
         machine = or_refuse(lambda: machine_for(experiment, out))
-        known = measure_in_guests(experiment, missing, store, guests, machine)
+        known = measure_in_guests(experiment, missing, store, ways.guests, machine)
     publish(store, known)
 
 

@@ -24,11 +24,11 @@ LEAST = 0.9
 """Measured: precision 1.000, recall 0.983 (experiments/studies/bare/README.md)."""
 
 
-def bare(repository: Path, *options: str) -> str:
+def bare(repository: Path, *command: str) -> str:
     if (why := why_not_kvm()) is not None:
         pytest.skip(why)  # also in CI: it is KVM's threads that are looked at
-    command = [sys.executable, "-m", "experiments.studies.bare", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=repository)
+    started = [sys.executable, "-m", *command]
+    done = subprocess.run(started, capture_output=True, text=True, check=False, cwd=repository)
     assert done.returncode == 0, done.stdout + done.stderr
     check_nothing_is_left()
     return done.stdout
@@ -38,7 +38,8 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
     out = tmp_path / "quick"
     told = bare(
         repository,
-        *("quick", "--repetitions", "1", "--seconds", "1", "--warmup", "0", "--seed", "1", "--out", str(out)),
+        *("experiments", "run", "experiments/studies/bare/quick.toml", "--out", str(out)),
+        *("--set", "repetitions=1", "--set", "seconds=1", "--set", "warmup_s=0"),
     )
     assert "KVM serves here" in told
     assert "This host cannot tell: too few --repetitions." in told
@@ -57,7 +58,7 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
 def test_the_daemon_and_domains_of_libvirt_agree_on_who_woke_whom(repository: Path) -> None:
     if missing := missing_tools():
         refuse(f"not installed: {', '.join(missing)}")
-    told = bare(repository, "edges", "--libvirt", "--seconds", "2")
+    told = bare(repository, "experiments.studies.bare", "edges", "--libvirt", "--seconds", "2")
     found = re.search(r"^\| all \| (\d+) \| (\d+) \| ([0-9.]+) \| ([0-9.]+) \|", told, re.MULTILINE)
     assert found is not None, told
     true, said, precision, recall = map(float, found.groups())

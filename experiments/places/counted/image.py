@@ -1,4 +1,4 @@
-"""The guest's root: busybox, Python, the daemon and its libraries, the load tool, an experiment's module.
+"""The guest's root: busybox, Python, the daemon and its libraries, the load tool, what measures.
 
 A deterministic guest cannot read files of its host while it runs: when they arrive depends on the
 host. So all is packed into an initramfs, compiled, from what this environment has installed.
@@ -19,17 +19,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dasec.bpf.libbpf import LIBRARY
 from guests.boot import EXIT_MARK, pack_initramfs
 from guests.built import HostCannotError
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
-PLAN = REPOSITORY / "experiments/plan"
+PLANNED = ("arms", "blocks", "cells", "contests", "loads", "oracle", "order", "shapes", "terms", "testbed")
+FILES = (
+    *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
+    *(HERE / f"{name}.py" for name in ("cpus", "inside", "speed")),
+)
+"""What modules in guests import of ours beside the daemon."""
+
 ROOTS = ("dasec", "hdrhistogram")
 """The daemon, and what turns the load tool's samples into figures."""
-
-SHARED = (HERE / "cpus.py", HERE / "inside.py", PLAN / "blocks.py", PLAN / "oracle.py", PLAN / "word.py")
-"""Of all experiments, what runs in the guest."""
 
 TASK = "task"
 """The word on the kernel's command line that says what to do: one argument for the module."""
@@ -70,26 +74,15 @@ exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What runs in the guest: a module of an experiment's folder, what else of that folder it imports, shared
-    libraries that are loaded by name, what it imports of other experiments, and programs for RIVALS."""
+    """What runs in the guest: a module that imports no more of ours than FILES, and programs for RIVALS."""
 
-    folder: Path
     module: str
-    imports: tuple[str, ...]
-    libraries: tuple[str, ...] = ()
-    borrowed: tuple[Path, ...] = ()
     rivals: tuple[Path, ...] = ()
 
     @property
-    def name(self) -> str:
-        """As Python takes it."""
-        return ".".join((*self.folder.relative_to(REPOSITORY).parts, self.module))
-
-    @property
     def files(self) -> tuple[Path, ...]:
-        """Its sources, and ours."""
-        own = (self.folder / f"{name}.py" for name in (self.module, *self.imports))
-        return (*own, *self.borrowed, *SHARED)
+        """Its source, and theirs."""
+        return (*FILES, REPOSITORY / f"{self.module.replace('.', '/')}.py")
 
 
 def build_id(inside: Inside) -> str:
@@ -134,11 +127,10 @@ def pack(scratch: Path, inside: Inside) -> Path:
     for program in inside.rivals:
         (tree / "rivals").mkdir(exist_ok=True)
         shutil.copy(program, tree / "rivals")
-    for library in inside.libraries:
-        _copy_library(tree, library)
+    _copy_library(tree, LIBRARY)
     _copy_shared_objects(tree)
     init = INIT.replace("PREFIX", sys.base_prefix).replace("PYTHON ", f"{python.resolve()} ")
-    init = init.replace("MODULE", inside.name)
+    init = init.replace("MODULE", inside.module)
     packed = pack_initramfs(tree, init).rename(archive)
     shutil.rmtree(tree)
     return packed

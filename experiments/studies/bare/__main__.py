@@ -1,4 +1,4 @@
-"""`python -m experiments.studies.bare quick` and `... edges`; README.md says more."""
+"""`python -m experiments.studies.bare edges`; README.md says more."""
 
 from __future__ import annotations
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
 
 from dasec.lab.kit.arms import CONTROL, NONE, schedule, settings_of
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.layout import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
+from dasec.lab.kit.ratios import FEWEST
 
 from ...plan.oracle import ORACLE, oracle_settings
+from ...plan.terms import Count
 
 GUESTS, VCPUS = 3, 4
 CRITICAL = "critical"
@@ -32,14 +37,21 @@ STARTING_S = 2.0
 """Of a run with the daemon, about; a run without has less."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuickWish:
-    """What a quick experiment was asked to do."""
+    """The keys of a file; a folder of results belongs to one of these."""
 
-    repetitions: int
-    seconds: float
-    warmup_s: float
-    seed: int
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    title: str = ""
+    bare: Literal[True] = True
+    libvirt: bool = False
+    """Guests are domains, and the daemon finds them."""
+    repetitions: Count = FEWEST
+    """Fewer tell nothing."""
+    seconds: Annotated[float, Field(ge=0.5, le=600)] = 4.0
+    warmup_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
 
     @property
     def orders(self) -> tuple[tuple[str, ...], ...]:

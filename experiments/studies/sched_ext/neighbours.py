@@ -12,7 +12,6 @@ from pathlib import Path
 
 import click
 
-from dasec.bpf.libbpf import LIBRARY
 from guests.built import sched_ext_image
 
 from ...places.counted.image import Inside
@@ -20,7 +19,7 @@ from ...places.counted.machine import Run, Task, make_machine, measure
 from ...places.counted.speed import cpus_for
 from .beside import ARMS, SCENES
 
-INSIDE = Inside(Path(__file__).resolve().parent, "beside", (), (LIBRARY,))
+INSIDE = Inside("experiments.studies.sched_ext.beside")
 CPUS = 2
 SECONDS = "3"
 

@@ -16,13 +16,13 @@ from experiments.command import command
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = sorted(
-    ["experiments", "experiments.drivers", "experiments.studies.fig13.run"]
+    ["experiments", "experiments.drivers"]
     + [f"experiments.studies.{file.parent.name}" for file in ROOT.glob("experiments/studies/*/__main__.py")]
 )
 SCRIPTS = sorted(
     str(file.relative_to(ROOT))
     for file in ROOT.glob("experiments/studies/*/run.py")
-    if "__main__" in file.read_text(encoding="utf-8") and file.parent.name != "fig13"
+    if "__main__" in file.read_text(encoding="utf-8")
 )
 FILES = sorted(ROOT.glob("experiments/studies/**/*.toml"))
 
@@ -78,7 +78,7 @@ def test_a_file_without_loads_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "empty.toml"
     file.write_text('title = "nothing"\n', encoding="utf-8")
     assert refused(["run", str(file)]).lines == (
-        f"{file}: has no loads: give one of the keys mix, workload, loads, contests",
+        f"{file}: has no loads: give one of the keys mix, workload, loads, contests, bare, vms",
     )
 
 

@@ -14,9 +14,10 @@ from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus
 from experiments.places.counted.image import REPOSITORY, Inside, build_id
 from experiments.places.counted.inside import unhurried
 from experiments.places.counted.machine import Machine, Task
-from experiments.run.guests import INSIDE as PLANNED
-from experiments.studies.fig13.cells import Cell
-from experiments.studies.fig13.run import INSIDE as FIG13
+from experiments.plan.file import told_in
+from experiments.run.guests import INSIDE
+from experiments.run.planned import blocks, experiment_in
+from experiments.studies.sched_ext.neighbours import INSIDE as BESIDE
 from guests.qemu import Qemu
 
 
@@ -44,13 +45,15 @@ def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apar
     assert {"idle=poll", "isolcpus=2", "task=abc="} <= set(options["-append"].split())
 
 
-@pytest.mark.parametrize("inside", [FIG13, PLANNED], ids=lambda inside: str(inside.name))
+INSIDES = [INSIDE, BESIDE]
+
+
+@pytest.mark.parametrize("inside", INSIDES, ids=lambda inside: str(inside.module))
 def test_everything_that_runs_inside_is_there(inside: Inside) -> None:
     assert all(file.is_file() for file in inside.files)
-    assert inside.name.startswith("experiments.")
 
 
-@pytest.mark.parametrize("inside", [FIG13, PLANNED], ids=lambda inside: str(inside.name))
+@pytest.mark.parametrize("inside", INSIDES, ids=lambda inside: str(inside.module))
 def test_what_runs_inside_brings_every_module_of_the_experiments_that_it_imports(inside: Inside) -> None:
     for file in inside.files:
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -61,14 +64,16 @@ def test_what_runs_inside_brings_every_module_of_the_experiments_that_it_imports
                 assert imported in inside.files, f"{file.name}: {line}"
 
 
+def test_another_module_inside_is_another_build() -> None:
+    assert build_id(INSIDE) != build_id(BESIDE)
+    assert build_id(INSIDE) == build_id(Inside("experiments.run.inside"))
+
+
 def test_in_a_guest_no_budget_delays_a_daemon() -> None:
-    plan = unhurried(Cell(4, 0).plan)
+    file = REPOSITORY / "experiments/studies/fig13/rules.toml"
+    experiment = experiment_in(told_in(file), file)
+    plan = unhurried(experiment.plan(blocks(experiment)[0]))
     assert plan.settings.keys() == set(plan.arms) - {NONE, CONTROL}
     for arm in plan.settings:
         told = configuration(arm, [Managed("any", 1024, (1,))], plan.settings[arm])
         assert check(tomllib.loads(told), arm).budget_percent == 100
-
-
-def test_another_module_inside_is_another_build() -> None:
-    assert build_id(FIG13) != build_id(PLANNED)
-    assert build_id(FIG13) == build_id(Inside(REPOSITORY / "experiments/studies/fig13", "inside", ("cells",)))

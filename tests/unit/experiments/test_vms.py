@@ -18,7 +18,7 @@ from experiments.studies.vms.report import publish
 from experiments.studies.vms.wish import Wish
 
 ARMS = ("none", "none-again", "critical")
-WISH = Wish((OUTSIDE, INSIDE), (1.0, 2.0), ARMS, 4, 5, 1, 0.5, 2, 1)
+WISH = Wish(ratios=(1.0, 2.0), policies=("critical",), cpus=2)
 FACTOR = {"none": 1.0, "none-again": 1.01, "critical": 0.5}
 
 
@@ -72,3 +72,17 @@ def test_the_report_has_a_line_for_each_client_and_ratio_and_a_picture(
         assert start in page
     assert (tmp_path / "ratio.png").exists()
     assert "![" in page
+
+
+def test_a_ratio_is_complete_before_the_next_one_whose_guests_have_to_boot() -> None:
+    orders = list(WISH.orders())
+    assert [(ratio, repetition) for ratio, repetition, _ in orders] == [
+        (ratio, repetition) for ratio in WISH.ratios for repetition in range(WISH.repetitions)
+    ]
+    assert all(sorted(order) == sorted(ARMS) for _, _, order in orders)
+    assert orders == list(WISH.orders()), "a run that goes on would have other orders"
+
+
+def test_a_ratio_that_makes_no_guest_is_refused() -> None:
+    with pytest.raises(ValueError, match="give ratios that make one at least"):
+        Wish(ratios=(0.2,), cpus=2)

@@ -137,7 +137,7 @@ def test_the_tables_have_every_run_and_every_comparison(tmp_path: Path) -> None:
 
 
 def test_two_folders_are_compared_arm_by_arm(tmp_path: Path) -> None:
-    found = differences_of(side(planted(tmp_path / "a")), side(planted(tmp_path / "b", slower=1.2)))
+    found = differences_of(side({}, planted(tmp_path / "a")), side({}, planted(tmp_path / "b", slower=1.2)))
     by_arm = {(one.arm, one.metric): one for one in found.differences if one.part == "memcached"}
     assert by_arm["none", "mean"].effect.ratio == pytest.approx(1.2, rel=0.01)
     assert by_arm["critical", "p99"].verdict == "harm"
