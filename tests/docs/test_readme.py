@@ -102,7 +102,7 @@ def test_an_example_of_a_configuration_is_valid(page: str, workloads: int) -> No
 
 
 def test_the_readme_is_read_in_two_minutes() -> None:
-    assert len(README.split()) <= 800
+    assert len(README.split()) <= 750
 
 
 def test_the_policy_of_the_walk_through_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
