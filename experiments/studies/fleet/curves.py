@@ -1,0 +1,102 @@
+"""p99 of one host over how busy it is, as the deterministic machine measured it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+from ...results.kept_cells import seen
+
+STUDIES = Path(__file__).resolve().parent.parent
+SWEEP = STUDIES / "testbed/results/sweep.jsonl"
+"""16 CPUs, EEVDF (6.12), 1 to 9 VMs of `bursts`, threads free to move."""
+
+SCX: Mapping[str, int] = {"idle": 8, "free": 8, "sixteen": 16}
+"""Our own scheduler beside EEVDF in guests of so many CPUs: taken as ratios to that guest's EEVDF."""
+
+CHECK = STUDIES / "sched_ext/results/sixteen.jsonl"
+"""A run on 16 CPUs with less background than the sweep's: how well does the curve of EEVDF foretell it?"""
+
+CPUS = 16
+PLAIN, CRITICAL, ORACLE, OURS = "none", "critical", "oracle", "scx"
+
+Floats = NDArray[np.float64]
+
+
+class Point(NamedTuple):
+    """One run: CPUs used of all, and mean p99 of its VMs."""
+
+    busy: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """p99 in ms by part of the CPUs used. Constant below the least busy run; above the busiest one nothing is
+    known: infinite, so that nothing is claimed there."""
+
+    busiest: float
+    _inside: Callable[[Floats], Floats]
+    _least: float
+
+    @classmethod
+    def through(cls, points: Sequence[Point]) -> Curve:
+        """Monotone between the points, of the logarithm: p99 grows manifold."""
+        busy, p99_ms = zip(*sorted(points), strict=True)
+        return cls(busy[-1], PchipInterpolator(busy, np.log(p99_ms)), busy[0])
+
+    def p99_ms(self, busy: Floats) -> Floats:
+        """Of as many hosts as are asked for."""
+        inside = np.clip(busy, self._least, self.busiest)
+        return np.where(busy > self.busiest, np.inf, np.exp(self._inside(inside)))
+
+    @property
+    def alone_ms(self) -> float:
+        """Of a host that is nearly idle."""
+        return float(self.p99_ms(np.zeros(1))[0])
+
+    def most_busy(self, limit_ms: float) -> float:
+        """How busy a host may be for a p99 within the limit."""
+        grid = np.linspace(0, self.busiest, 10_001)
+        return float(grid[self.p99_ms(grid) <= limit_ms].max(initial=0.0))
+
+
+def measured() -> Mapping[str, Sequence[Point]]:
+    """All arms' points. Those of our scheduler are EEVDF's curve times what it had over EEVDF."""
+    sweep = list(_cells(SWEEP))
+    arms = {arm: [_point(runs[arm], CPUS) for runs in sweep] for arm in (PLAIN, CRITICAL, ORACLE)}
+    plain = Curve.through(arms[PLAIN])
+    ours = []
+    for name, cpus in SCX.items():
+        for runs in _cells(STUDIES / f"sched_ext/results/{name}.jsonl"):
+            base, scx = (seen(runs[arm]) for arm in (PLAIN, OURS))
+            busy = base.cores / cpus
+            if busy <= plain.busiest:
+                there_ms = float(plain.p99_ms(np.array([busy]))[0])
+                ours.append(Point(busy, there_ms * scx.p99_ms / base.p99_ms))
+    return arms | {OURS: ours}
+
+
+def check() -> tuple[float, float]:
+    """p99 in ms that the curve of EEVDF foretells for a run that is none of its points, and what it was."""
+    (runs,) = _cells(CHECK)
+    point = _point(runs[PLAIN], CPUS)
+    foretold = Curve.through(measured()[PLAIN]).p99_ms(np.array([point.busy]))
+    return float(foretold[0]), point.p99_ms
+
+
+def _cells(file: Path) -> Iterator[Mapping[str, Mapping[str, Any]]]:
+    for line in file.read_text(encoding="utf-8").splitlines():
+        yield {run["arm"]: run for run in json.loads(line)["runs"]}
+
+
+def _point(run: Mapping[str, Any], cpus: int) -> Point:
+    found = seen(run)
+    return Point(found.cores / cpus, found.p99_ms)

@@ -1,0 +1,105 @@
+"""The results as tables and as a picture."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...results.markdown import markdown_table
+from .curves import CRITICAL, ORACLE, OURS, PLAIN, Curve
+
+ARMS = {PLAIN: "EEVDF", CRITICAL: "`critical`", ORACLE: "its oracle", OURS: "`dasec scx`"}
+COLOURS = dict(zip(ARMS, ("#999999", "#0072B2", "#D55E00", "#009E73"), strict=True))
+
+
+class Held(NamedTuple):
+    """VMs a host of one arm, on one day of a fleet. `limit`: of p99 over that of a VM alone."""
+
+    demand: str
+    limit: float
+    arm: str
+    seed: int
+    vms_each: float
+
+
+class Moved(NamedTuple):
+    """Part of a small fleet's host time in which p99 of one arm is more than twice that alone."""
+
+    vms: str
+    start: str
+    hints: bool
+    arm: str
+    seed: int
+    over: float
+    moves: int
+
+
+def capacity_table(rows: Sequence[Held]) -> str:
+    """VMs a host on EEVDF, and how many more of them with each other arm."""
+    lines = []
+    for demand, limit in dict.fromkeys((row.demand, row.limit) for row in rows):
+        of = {
+            arm: {row.seed: row.vms_each for row in rows if row[:3] == (demand, limit, arm)} for arm in ARMS
+        }
+        plain = of[PLAIN]
+        more = [
+            _spread([100 * (of[arm][seed] / plain[seed] - 1) for seed in plain], "+{:.0f} %")
+            for arm in list(ARMS)[1:]
+        ]
+        lines.append([demand, f"{limit:g}", _spread(plain.values(), "{:.2f}"), *more])
+    return markdown_table(["demand", "p99 at most, over alone", *ARMS.values()], lines)
+
+
+def moves_table(rows: Sequence[Moved]) -> str:
+    """Part of the time beyond the limit, and the moves a day and 100 hosts."""
+    lines = []
+    for vms, start, hints in dict.fromkeys((row.vms, row.start, row.hints) for row in rows):
+        there = [row for row in rows if row[:3] == (vms, start, hints)]
+        over = [
+            _spread([100 * row.over for row in there if row.arm == arm], "{:.2f}") for arm in (PLAIN, OURS)
+        ]
+        moves = _spread([float(row.moves) for row in there if row.arm == PLAIN], "{:.0f}")
+        lines.append([vms, start, "followed" if hints else "–", *over, moves if hints else "–"])
+    head = ["VMs a host", "placed", "hints", "EEVDF: % of time over", "`dasec scx`: % of time over", "moves"]
+    return markdown_table(head, lines)
+
+
+def _spread(values: Iterable[float], form: str) -> str:
+    """The mean of the seeds and, if they differ as shown, the lowest and the highest."""
+    known = sorted(values)
+    mean, low, high = (form.format(each) for each in (statistics.fmean(known), known[0], known[-1]))
+    return mean if low == high else f"{mean} [{low}, {high}]"
+
+
+def picture(curves: Mapping[str, Curve], rows: Sequence[Held], path: Path) -> None:
+    """The curves, and what follows from them for the first demand."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), dpi=110, layout="constrained")
+    for arm, curve in curves.items():
+        busy = np.linspace(0.1, curve.busiest, 200)
+        left.semilogy(100 * busy, curve.p99_ms(busy), color=COLOURS[arm], label=ARMS[arm].strip("`"))
+    left.set_xlabel("CPUs busy, %")
+    left.set_ylabel("p99, ms")
+    demand = rows[0].demand
+    limits = sorted({row.limit for row in rows})
+    width = 0.8 / len(curves)
+    for number, arm in enumerate(curves):
+        held = [
+            statistics.fmean(row.vms_each for row in rows if row[:3] == (demand, limit, arm))
+            for limit in limits
+        ]
+        places = [at + (number - (len(curves) - 1) / 2) * width for at in range(len(limits))]
+        right.bar(places, held, 0.93 * width, color=COLOURS[arm])
+    right.set_xticks(range(len(limits)), [f"{limit:g} times alone" for limit in limits])
+    right.set_xlabel("limit of p99, kept in 99 % of all hosts' five minutes")
+    right.set_ylabel("VMs a host of 16 CPUs")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=len(curves))
+    figure.savefig(path)

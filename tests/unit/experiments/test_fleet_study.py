@@ -1,0 +1,76 @@
+"""The fleet's study: its curve foretells a run that it has not seen, and its page says what its rows say."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.studies.fleet import capacity, moves
+from experiments.studies.fleet.curves import PLAIN, Curve, Point, check, measured
+from experiments.studies.fleet.demand import Demand
+from experiments.studies.fleet.tables import Held, Moved, capacity_table, moves_table
+
+PAGE = Path(capacity.__file__).parent / "README.md"
+KNOWN = Curve.through([Point(0.1, 5.0), Point(0.5, 10.0), Point(0.9, 40.0)])
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (PAGE.parent / "results" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_curve_foretells_the_p99_of_a_run_that_is_none_of_its_points_within_15_percent() -> None:
+    foretold_ms, was_ms = check()
+    assert foretold_ms == pytest.approx(was_ms, rel=0.15)
+
+
+def test_a_curve_goes_through_its_points_and_claims_nothing_beyond_them() -> None:
+    assert KNOWN.p99_ms(np.array([0.1, 0.5, 0.9])) == pytest.approx([5, 10, 40])
+    assert KNOWN.p99_ms(np.array([0.0, 0.91])) == pytest.approx([5, np.inf])
+
+
+def test_a_host_may_be_as_busy_as_the_limit_allows() -> None:
+    assert KNOWN.most_busy(10.0) == pytest.approx(0.5, abs=1e-3)
+    assert KNOWN.most_busy(4.9) == 0.0
+    assert KNOWN.most_busy(1e9) == 0.9
+
+
+def test_more_vms_keep_less_often_to_the_limit_and_the_last_that_do_are_held() -> None:
+    busy_at = {vms: capacity.busy_parts(Demand(1.5), 50, vms, 0) for vms in range(1, 8)}
+    parts = [capacity.kept(busy, KNOWN.most_busy(10.0)) for busy in busy_at.values()]
+    assert parts == sorted(parts, reverse=True)
+    held = capacity.held(busy_at, KNOWN, 10.0)
+    assert parts[int(held) - 1] >= capacity.KEPT > parts[int(held)]
+
+
+def test_a_fleet_that_follows_hints_does_not_move_where_nobody_waits() -> None:
+    quiet = moves.live(Demand(0.2), 5, 3, moves.Start.RANDOM, 2, 0, hints=True)
+    assert quiet.moves == 0
+
+
+def test_hints_spare_a_crowded_fleet_time_beyond_the_limit() -> None:
+    over = {}
+    for hints in (False, True):
+        lived = moves.live(Demand(1.53), 30, 3, moves.Start.RANDOM, 2, 0, hints=hints)
+        over[hints] = 1 - capacity.kept(lived.busy, Curve.through(measured()[PLAIN]).most_busy(17.4))
+    assert over[True] < over[False]
+
+
+def test_the_page_shows_the_tables_of_the_kept_rows() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    held = [
+        Held(row["demand"], float(row["limit"]), row["arm"], int(row["seed"]), float(row["vms_each"]))
+        for row in rows("held.csv")
+    ]
+    moved = [
+        Moved(
+            *(row["vms"], row["start"], row["hints"] == "True", row["arm"], int(row["seed"])),
+            *(float(row["over"]), int(row["moves"])),
+        )
+        for row in rows("moved.csv")
+    ]
+    assert capacity_table(held) in page
+    assert moves_table(moved) in page
