@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dasec.lab.kit.driver import Driver
+
 from . import stressng, sysbench
-from .driver import Driver
 from .fanout import FanOut
 from .gluoncv import MODELS, GluonCV
 from .hackbench import Hackbench

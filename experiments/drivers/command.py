@@ -10,16 +10,15 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit.errors import Interrupted
-from dasec.lab.kit.layout import Group
+from dasec.lab.kit.driver import CONTAINER, GUEST, HERE, Place
+from dasec.lab.kit.errors import Interrupted, interruptible
 from dasec.lab.kit.needs import find_tree
-from dasec.lab.kit.signals import interruptible
-from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.place import InGroup
+from dasec.lab.kit.tree import Group, Tree
 from dasec.lab.kit.workspace import prepared
 
-from ..places.places import PLACES, Anywhere, InContainer, InGroup, InGuest, unready_place
+from ..places.places import PLACES, Anywhere, InContainer, InGuest, unready_place
 from .catalogue import DRIVERS
-from .driver import CONTAINER, GUEST, HERE, Place
 from .gluoncv import environment_folder, make_environment
 from .selftest import test
 

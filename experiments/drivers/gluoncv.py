@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.driver import Place, WorkKind, WorkOrder
+from dasec.lab.kit.load_driver import ToolRun
+from dasec.lab.kit.process import Child
 
-from .child import Child
-from .driver import Kind, Order, Place
-from .loadtool import Measured
 from .options import options_of, refusal
 
 ENVIRONMENT = "DASEC_GLUONCV"
@@ -69,7 +69,7 @@ class GluonCV:
 
     name: str
     model: str
-    kind: Kind = Kind.SERVICE
+    kind: WorkKind = WorkKind.SERVICE
 
     def missing(self) -> str | None:
         folder = environment_folder()
@@ -90,14 +90,14 @@ class GluonCV:
         )
         return None if done.returncode == 0 else f"{folder}: mxnet: {last_words(done.stderr)}"
 
-    def vcpus(self, order: Order) -> int:
+    def vcpus(self, order: WorkOrder) -> int:
         return order.threads
 
-    def critical(self, order: Order) -> tuple[str, ...]:
+    def critical(self, order: WorkOrder) -> tuple[str, ...]:
         """All its threads have the process's name."""
         return ()
 
-    def start(self, order: Order, place: Place) -> Measured:
+    def start(self, order: WorkOrder, place: Place) -> ToolRun:
         model = options_of(order, {"model": self.model})["model"]
         if order.rate_per_s <= 0:
             raise refusal(order, "rate", "must be above 0")
@@ -115,6 +115,4 @@ class GluonCV:
         threads = ("env", f"OMP_NUM_THREADS={order.threads}")
         # -P: else this folder comes first, whose gluoncv.py is not the library.
         command = (*threads, str(python), "-P", str(INSIDE), *words)
-        running = Measured(order, Child.start(order.name, place, command, order.folder / "log"))
-        running.await_ready()
-        return running
+        return ToolRun(order, Child.start(order.name, place, command, order.folder / "log"))

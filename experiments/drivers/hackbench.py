@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from .driver import Order, Outcome, Place
+from dasec.lab.kit.driver import Place, WorkDone, WorkOrder
+
 from .options import absent, options_of, refusal, whole
 from .program import Benchmark, Program
 
@@ -22,7 +23,7 @@ ENDED = 124
 RUN = re.compile(r"^at ([\d.]+)\n(?:(?!at ).*\n)*?Time: ([\d.]+)$", re.MULTILINE)
 
 
-def parse(text: str, warmup_s: float, messages: int) -> Outcome:
+def parse(text: str, warmup_s: float, messages: int) -> WorkDone:
     """The part of each finished run that lies behind the warm-up counts."""
     runs = [(float(at), float(at) + float(took)) for at, took in RUN.findall(text)]
     if not runs:
@@ -31,7 +32,7 @@ def parse(text: str, warmup_s: float, messages: int) -> Outcome:
     if end_s <= begin_s:
         raise ValueError("no run has ended after the warm-up: ask for fewer loops")
     parts = [max(0.0, end - max(at, begin_s)) / (end - at) for at, end in runs if end > at]
-    return Outcome(work=sum(parts) * messages, unit="messages", seconds=end_s - begin_s)
+    return WorkDone(work=sum(parts) * messages, unit="messages", seconds=end_s - begin_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Hackbench(Benchmark):
     def missing(self) -> str | None:
         return absent("hackbench", "rt-tests")
 
-    def start(self, order: Order, place: Place) -> Program:
+    def start(self, order: WorkOrder, place: Place) -> Program:
         loops = whole(order, "loops", options_of(order, OPTIONS)["loops"])
         if order.threads < 2 or order.threads % 2:
             raise refusal(order, "threads", f"must be even and at least 2, got '{order.threads}'")
@@ -52,7 +53,7 @@ class Hackbench(Benchmark):
         return Program.start(order, place, command(order, pairs, loops), read, (ENDED,))
 
 
-def command(order: Order, pairs: int, loops: int) -> tuple[str, ...]:
+def command(order: WorkOrder, pairs: int, loops: int) -> tuple[str, ...]:
     """One group of so many pairs, threads of one process."""
     once = ("hackbench", "--threads", "--groups", "1", "--fds", str(pairs), "--loops", str(loops))
     return ("timeout", f"{order.total_s:g}", "/bin/sh", "-c", AGAIN, "again", *once)

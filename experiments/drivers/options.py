@@ -6,11 +6,10 @@ import shutil
 from collections.abc import Mapping
 
 from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.driver import WorkOrder
 
-from .driver import Order
 
-
-def options_of(order: Order, known: Mapping[str, str]) -> dict[str, str]:
+def options_of(order: WorkOrder, known: Mapping[str, str]) -> dict[str, str]:
     """The driver's defaults with what the order says. Refusal on an option that the driver does not know."""
     for name in order.options:
         if name not in known:
@@ -19,21 +18,21 @@ def options_of(order: Order, known: Mapping[str, str]) -> dict[str, str]:
     return {**known, **order.options}
 
 
-def whole(order: Order, name: str, text: str, least: int = 1) -> int:
+def whole(order: WorkOrder, name: str, text: str, least: int = 1) -> int:
     """A whole number. Refusal if it is none."""
     if not text.isascii() or not text.isdigit() or int(text) < least:
         raise refusal(order, name, f"must be a whole number from {least} on, got '{text}'")
     return int(text)
 
 
-def one_of(order: Order, name: str, text: str, allowed: tuple[str, ...]) -> str:
+def one_of(order: WorkOrder, name: str, text: str, allowed: tuple[str, ...]) -> str:
     """One of these words. Refusal if it is none."""
     if text not in allowed:
         raise refusal(order, name, f"must be one of {', '.join(allowed)}, got '{text}'")
     return text
 
 
-def refusal(order: Order, name: str, why: str) -> Refusal:
+def refusal(order: WorkOrder, name: str, why: str) -> Refusal:
     """The order cannot be understood."""
     return Refusal(ExitStatus.USAGE, f"{order.name}: {name}: {why}")
 

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .child import Child, failure, held
-from .driver import Kind, Order, Outcome, Place
+from dasec.lab.kit.driver import Place, WorkDone, WorkKind, WorkOrder
+from dasec.lab.kit.errors import failure
+from dasec.lab.kit.process import Child, held
 
 PATIENCE_S = 30.0
 """What a program may take beyond its time: one that has many children collects them."""
 
-Read = Callable[[str], Outcome]
+Read = Callable[[str], WorkDone]
 """From all that it printed. Raises ValueError where that is not what it prints."""
 
 
@@ -23,13 +24,13 @@ class Benchmark:
     __slots__ = ()
 
     @property
-    def kind(self) -> Kind:
-        return Kind.BATCH
+    def kind(self) -> WorkKind:
+        return WorkKind.BATCH
 
-    def vcpus(self, order: Order) -> int:
+    def vcpus(self, order: WorkOrder) -> int:
         return order.threads
 
-    def critical(self, order: Order) -> tuple[str, ...]:  # noqa: ARG002  # the interface of drivers
+    def critical(self, order: WorkOrder) -> tuple[str, ...]:  # noqa: ARG002  # the interface of drivers
         return ()
 
 
@@ -37,7 +38,7 @@ class Benchmark:
 class Program:
     """It waits in a shell until it is told to begin."""
 
-    order: Order
+    order: WorkOrder
     child: Child
     read: Read
     statuses: tuple[int, ...] = (0,)
@@ -46,10 +47,18 @@ class Program:
 
     @classmethod
     def start(
-        cls, order: Order, place: Place, command: Sequence[str], read: Read, statuses: tuple[int, ...] = (0,)
+        cls,
+        order: WorkOrder,
+        place: Place,
+        command: Sequence[str],
+        read: Read,
+        statuses: tuple[int, ...] = (0,),
     ) -> Program:
         order.folder.mkdir(parents=True)
         return cls(order, Child.start(order.name, place, held(command), order.folder / "log"), read, statuses)
+
+    def await_up(self) -> None:
+        """The shell is there."""
 
     def pids(self) -> tuple[int, ...]:
         return self.child.pids()
@@ -62,16 +71,16 @@ class Program:
         if not self._end_s or time.monotonic() < self._end_s:
             self.child.ensure_alive()
 
-    def finish(self) -> Outcome:
+    def finish(self) -> WorkDone:
         self.child.wait_well(self._end_s - time.monotonic() + PATIENCE_S, self.statuses)
         return self.outcome()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> WorkDone:
         """Of what it has printed. Refusal if it is something else than was expected."""
         try:
             return self.read(self.child.log.read_text(encoding="utf-8", errors="replace"))
         except ValueError as error:
-            raise failure(self.order.name, f"{error}: {self.child.log}") from error
+            raise failure(f"{self.order.name}: {error}: {self.child.log}") from error
 
     def stop(self) -> None:
         self.child.kill()

@@ -6,7 +6,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from .driver import Order, Outcome, Place
+from dasec.lab.kit.driver import Place, WorkDone, WorkOrder
+
 from .options import absent, options_of, refusal
 from .program import Benchmark, Program, found
 
@@ -21,7 +22,7 @@ NOTES = (
 PERCENTILE = re.compile(r"([\d.]+)th: +(\d+)")
 
 
-def parse(text: str) -> Outcome:
+def parse(text: str) -> WorkDone:
     """The last report of each kind; those before cover less of the run."""
     blocks = {kind: (runtime, lines) for kind, runtime, lines in BLOCK.findall(text)}
     if set(blocks) != {"Wakeup", "Request"}:
@@ -32,7 +33,7 @@ def parse(text: str) -> Outcome:
         for percentile, value in PERCENTILE.findall(lines)
     }
     rps, runtime_s = found(r"^average rps: ([\d.]+)", text), float(blocks["Request"][0])
-    return Outcome(
+    return WorkDone(
         work=rps * runtime_s,
         unit="requests",
         seconds=runtime_s,
@@ -50,14 +51,14 @@ class Schbench(Benchmark):
     def missing(self) -> str | None:
         return absent("schbench")
 
-    def start(self, order: Order, place: Place) -> Program:
+    def start(self, order: WorkOrder, place: Place) -> Program:
         options_of(order, {})
         if order.threads < 2:
             raise refusal(order, "threads", f"must be at least 2, one of them wakes, got '{order.threads}'")
         return Program.start(order, place, command(order), parse)
 
 
-def command(order: Order) -> tuple[str, ...]:
+def command(order: WorkOrder) -> tuple[str, ...]:
     """Whole seconds only: both parts are rounded up."""
     warmup_s, seconds = math.ceil(order.warmup_s), math.ceil(order.seconds)
     told = ("-m", "1", "-t", str(order.threads - 1), "-r", str(warmup_s + seconds))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dasec.errors import Refusal
+from dasec.lab.kit.driver import GUEST, NO_OPTIONS, Driver, Place, WorkDone, WorkOrder
 
 from ..places.guest import why_not_inside
-from .driver import GUEST, NO_OPTIONS, Driver, Order, Outcome, Place
 
 LEAD_S = 0.3
 """Between `begin` and the time that it is told."""
@@ -56,9 +56,9 @@ class Tested:
     said: str
 
 
-def run(driver: Driver, place: Place, folder: Path, trial: Trial, seed: int = 1) -> Outcome:
+def run(driver: Driver, place: Place, folder: Path, trial: Trial, seed: int = 1) -> WorkDone:
     """One order from start to stop. Raises Refusal."""
-    order = Order(
+    order = WorkOrder(
         driver.name,
         trial.threads,
         trial.rate_per_s,
@@ -70,6 +70,7 @@ def run(driver: Driver, place: Place, folder: Path, trial: Trial, seed: int = 1)
     )
     running = driver.start(order, place)
     try:
+        running.await_up()
         running.begin(time.monotonic_ns() + int(LEAD_S * 1e9))
         return running.finish()
     finally:
@@ -88,7 +89,7 @@ def test(driver: Driver, place: Place, folder: Path) -> Tested:
     return Tested(driver.name, works=True, missing=False, said=", ".join(_measured(outcome)))
 
 
-def _measured(outcome: Outcome) -> Iterator[str]:
+def _measured(outcome: WorkDone) -> Iterator[str]:
     yield f"{outcome.work:.0f} {outcome.unit} in {outcome.seconds:.1f} s"
     if outcome.latencies:
         tail = outcome.latencies.percentiles_ns["p99"] / 1e6

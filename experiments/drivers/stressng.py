@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .driver import Order, Outcome, Place
+from dasec.lab.kit.driver import Place, WorkDone, WorkOrder
+
 from .options import absent, options_of, whole
 from .program import Benchmark, Program, found
 
@@ -23,9 +24,9 @@ LONGEST_SLICE_MS = 5000
 NOTE = "work of the warm-up is in it: stress-ng has no figures of a part of its time"
 
 
-def parse(yaml: str) -> Outcome:
+def parse(yaml: str) -> WorkDone:
     """What --yaml wrote."""
-    return Outcome(
+    return WorkDone(
         work=found(r"^ *bogo-ops: (\d+)", yaml),
         unit="bogo ops",
         seconds=found(r"^ *wall-clock-time: ([\d.]+)", yaml),
@@ -44,11 +45,11 @@ class StressNg(Benchmark):
     def missing(self) -> str | None:
         return absent("stress-ng", "stress-ng")
 
-    def start(self, order: Order, place: Place) -> Program:
+    def start(self, order: WorkOrder, place: Place) -> Program:
         options = options_of(order, self.defaults)
         metrics = order.folder / "metrics.yaml"
 
-        def read(_: str) -> Outcome:
+        def read(_: str) -> WorkDone:
             return parse(_text(metrics))
 
         return Program.start(order, place, command(order, options, metrics), read)
@@ -61,7 +62,7 @@ def _text(metrics: Path) -> str:
         raise ValueError("wrote no metrics") from None
 
 
-def command(order: Order, options: Mapping[str, str], metrics: Path) -> tuple[str, ...]:
+def command(order: WorkOrder, options: Mapping[str, str], metrics: Path) -> tuple[str, ...]:
     """stress-ng takes whole seconds only: the time is rounded up."""
     load = whole(order, "load", options["load"])
     slice_ms = min(whole(order, "slice-ms", options["slice-ms"], 0), LONGEST_SLICE_MS)

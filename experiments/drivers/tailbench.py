@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.lab.kit.process import free_port
+from dasec.lab.kit.driver import Place, Role, WorkKind, WorkOrder
+from dasec.lab.kit.errors import failure
+from dasec.lab.kit.process import Child, free_port, held, within
 
-from .child import Child, failure, held, within
-from .driver import Kind, Order, Place, Role
 from .lats import FORMATS
 from .options import one_of, options_of, refusal, whole
 from .tailbench_apps import APPLICATIONS
@@ -46,7 +46,7 @@ class TailBench:
 
     name: str
     application: str
-    kind: Kind = Kind.SERVICE
+    kind: WorkKind = WorkKind.SERVICE
 
     def missing(self) -> str | None:
         root, application = root_folder(), APPLICATIONS[self.application]
@@ -58,23 +58,23 @@ class TailBench:
             return f"{binary}: is not there: build {self.application} in {ROOT}"
         return None
 
-    def vcpus(self, order: Order) -> int:
+    def vcpus(self, order: WorkOrder) -> int:
         return order.threads
 
-    def critical(self, order: Order) -> tuple[str, ...]:
+    def critical(self, order: WorkOrder) -> tuple[str, ...]:
         """All its threads have the process's name."""
         return ()
 
-    def start(self, order: Order, place: Place) -> Serving:
+    def start(self, order: WorkOrder, place: Place) -> Serving:
         asked = self._asked(order)
         root, port = root_folder(), free_port()
         if root is None:
-            raise failure(order.name, f"{ROOT}: not set")
+            raise failure(f"{order.name}: {ROOT}: not set")
         application = asked.application
         needed = (application.server, application.client) if asked.networked else (application.integrated,)
         for binary in needed:
             if not os.access(root / application.folder / binary, os.X_OK):
-                raise failure(order.name, f"{root / application.folder / binary}: is not there")
+                raise failure(f"{order.name}: {root / application.folder / binary}: is not there")
         link_folder(root / application.folder, asked.work)
         arguments, variables = application.filled(order.threads, data_folder(root))
         environment = variables | asked.variables(port)
@@ -83,7 +83,7 @@ class TailBench:
         program = within(asked.work, environment, (f"./{application.integrated}", *arguments))
         return Serving(asked, Child.start(order.name, place, held(program), order.folder / "log"))
 
-    def _asked(self, order: Order) -> Asked:
+    def _asked(self, order: WorkOrder) -> Asked:
         options = options_of(order, OPTIONS)
         if order.rate_per_s <= 0:
             raise refusal(order, "rate", "must be above 0: TailBench has no other load")

@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.lab.kit.process import last_line
+from dasec.lab.kit.driver import WorkDone, WorkOrder
+from dasec.lab.kit.errors import failure
+from dasec.lab.kit.process import Child, last_line
 from dasec.lab.load_tool import latencies
 
-from .child import Child, failure
-from .driver import Order, Outcome
 from .lats import Format, Requests, read, write
 from .tailbench_apps import Application
 
@@ -28,7 +28,7 @@ SHORT_RECEIVE = re.compile(r"recvd = \d+, expected = \d+")
 class Asked:
     """An order in TailBench's terms."""
 
-    order: Order
+    order: WorkOrder
     application: Application
     networked: bool
     form: Format
@@ -78,6 +78,9 @@ class Serving:
     server: Child | None = None
     _end_s: float = 0.0
 
+    def await_up(self) -> None:
+        """A server listens before its client is started; the client waits in a shell."""
+
     def pids(self) -> tuple[int, ...]:
         return (self.server or self.writer).pids()
 
@@ -91,14 +94,14 @@ class Serving:
         if self.writer.process.poll() != 0:
             self.writer.ensure_alive()
 
-    def finish(self) -> Outcome:
+    def finish(self) -> WorkDone:
         status = self.writer.wait(self._end_s - time.monotonic() + PATIENCE_S)
         if status != 0:
-            raise failure(self.asked.order.name, self._why(status))
+            raise failure(f"{self.asked.order.name}: {self._why(status)}")
         try:
             requests = read(self.asked.work, self.asked.form)
         except ValueError as error:
-            raise failure(self.asked.order.name, f"{error}: {last_line(self.writer.log)}") from error
+            raise failure(f"{self.asked.order.name}: {error}: {last_line(self.writer.log)}") from error
         return outcome(self.asked, requests)
 
     def _why(self, status: int | None) -> str:
@@ -116,7 +119,7 @@ class Serving:
             self.server.kill()
 
 
-def outcome(asked: Asked, requests: Requests) -> Outcome:
+def outcome(asked: Asked, requests: Requests) -> WorkDone:
     """With the files that `dasec load` would have written."""
     samples = asked.order.folder / "samples"
     write(samples, requests.samples)
@@ -127,7 +130,7 @@ def outcome(asked: Asked, requests: Requests) -> Outcome:
         notes.append("v0.9 keeps no times: the seconds are what so many requests take at the rate")
     if count != asked.measured:
         notes.append(f"{asked.measured} requests were asked for, {count} are in the file")
-    return Outcome(
+    return WorkDone(
         work=count,
         unit="requests",
         seconds=requests.seconds or count / asked.order.rate_per_s,

@@ -9,29 +9,11 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit import workspace
 from dasec.lab.kit.blame import BlameWatch
-from dasec.lab.kit.errors import Interrupted
-from dasec.lab.kit.sentinel import watching
-from dasec.lab.kit.signals import interruptible
-from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.errors import Interrupted, interruptible
 from dasec.lab.kit.untouched import changes, look
 
 Say = Callable[[str], None]
-
-
-@contextlib.contextmanager
-def prepared(tree: Tree) -> Iterator[Path]:
-    """A directory for files of runs. Groups, processes and files are gone afterwards, killed or not."""
-    descriptor = workspace.lock(workspace.DIRECTORY)
-    try:
-        with (
-            watching(tree, workspace.DIRECTORY, descriptor),
-            workspace.prepared(tree, workspace.DIRECTORY) as directory,
-        ):
-            yield directory
-    finally:
-        workspace.unlock(descriptor, workspace.DIRECTORY)
 
 
 @contextlib.contextmanager

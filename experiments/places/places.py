@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dasec.lab.kit.process import ENTER
+from dasec.errors import Refusal
+from dasec.lab.kit.driver import CGROUP, CONTAINER, GUEST, HERE, Role
+from dasec.lab.kit.errors import failure
+from dasec.lab.kit.place import LOOPBACK
+from dasec.lab.kit.process import descendants, entered, spawn
 from dasec.lab.kit.tree import Tree
 from dasec.linux.cgroupfs import find_hierarchy
 from dasec.linux.errors import HierarchyMissing
 
-from ..drivers.driver import CGROUP, CONTAINER, GUEST, HERE, Role
 from .bundle import missing_runtime, run_command, write_bundle
 from .guest import image, missing_image, missing_qemu, qemu_command, unbuilt_image
 
-LOOPBACK = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"
 """The guest has one network, on which there is nobody but this host's side of QEMU."""
-
-
-def descendants(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
-    """The process and all below it, as far as they live."""
-    yield pid
-    for task in sorted((proc / str(pid) / "task").glob("[0-9]*")):
-        with contextlib.suppress(OSError):
-            for child in (task / "children").read_text(encoding="ascii").split():
-                yield from descendants(int(child), proc)
-
-
-def _spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """It gets no Ctrl-C of ours: we end it."""
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-
-
-def _entered(tree: Tree, group: str, command: Sequence[str]) -> tuple[str, ...]:
-    return ("/bin/sh", "-c", ENTER, str(tree.entry(group)), *command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,34 +39,17 @@ class Anywhere:
     def start(
         self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
     ) -> subprocess.Popen[bytes]:
-        return _spawn(command, log)
+        return spawn(command, log)
 
     def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
         return tuple(descendants(child.pid))
 
+    def take_out(self, pid: int) -> None:
+        """Clients are here, too."""
 
-@dataclass(frozen=True, slots=True)
-class InGroup:
-    """A cgroup of a tree whose groups exist, v1 or v2; clients in another one."""
 
-    listens_at: ClassVar[str] = LOOPBACK
-    tree: Tree
-    workload: str
-    client: str
-
-    @property
-    def name(self) -> str:
-        """As in `PLACES`."""
-        return CGROUP
-
-    def start(
-        self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
-    ) -> subprocess.Popen[bytes]:
-        group = self.client if role is Role.CLIENT else self.workload
-        return _spawn(_entered(self.tree, group, command), log)
-
-    def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
-        return tuple(descendants(child.pid))
+def _cannot_take_out(name: str) -> Refusal:
+    return failure(f"{name}: a client inside the workload cannot be taken out: give it one outside")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +75,19 @@ class InContainer:
         self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
     ) -> subprocess.Popen[bytes]:
         if role is Role.CLIENT:
-            return _spawn(_entered(self.tree, self.client, command), log)
+            return spawn(entered(self.tree, self.client, command), log)
         self.bundles.mkdir(parents=True, exist_ok=True)
         bundle = self.bundles / str(len(list(self.bundles.iterdir())))
         write_bundle(bundle, command, self.writable)
         contained = run_command(bundle, f"dasec-{os.getpid()}-{self.bundles.name}-{bundle.name}")
-        return _spawn(_entered(self.tree, self.workload, contained), log)
+        return spawn(entered(self.tree, self.workload, contained), log)
 
     def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
         """Without crun, which only waits."""
         return tuple(pid for pid in descendants(child.pid) if pid != child.pid)
+
+    def take_out(self, pid: int) -> None:
+        raise _cannot_take_out(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +110,16 @@ class InGuest:
         self, command: Sequence[str], log: Path, role: Role = Role.WORKLOAD, serves: Sequence[int] = ()
     ) -> subprocess.Popen[bytes]:
         if role is Role.CLIENT:
-            return _spawn(_entered(self.tree, self.client, command), log)
+            return spawn(entered(self.tree, self.client, command), log)
         inside = (Path(command[0]).name, *command[1:])  # the guest has its own, where it may be elsewhere
         booted = qemu_command(image(), inside, self.workload.rpartition("/")[2], self.vcpus, serves)
-        return _spawn(_entered(self.tree, self.workload, booted), log)
+        return spawn(entered(self.tree, self.workload, booted), log)
 
     def pids(self, child: subprocess.Popen[bytes]) -> tuple[int, ...]:
         return tuple(descendants(child.pid))
+
+    def take_out(self, pid: int) -> None:
+        raise _cannot_take_out(self.name)
 
 
 def _missing_group() -> str | None:

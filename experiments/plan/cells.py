@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from dasec.lab.kit.arms import GUARDED, settings_of
+from dasec.lab.kit.bench import RunPlan
 from dasec.lab.kit.layout import GroupLayout
-from dasec.lab.kit.run import DemoPlan
 from dasec.lab.kit.scenario import Scenario
 
 from .blocks import Block
@@ -84,16 +84,16 @@ class Suite(Terms):
                         possible.setdefault((load, str(layout), scenario), cell)
         return Cells(tuple(possible.values()), tuple(impossible))
 
-    def plan(self, block: Block[PlacedCell]) -> DemoPlan:
+    def plan(self, block: Block[PlacedCell]) -> RunPlan:
         """The block as the kit takes it."""
         return plan_of(self, block)
 
 
-def plan_of(terms: Terms, block: Block[PlacedCell]) -> DemoPlan:
+def plan_of(terms: Terms, block: Block[PlacedCell]) -> RunPlan:
     """The block as the kit takes it; arrivals depend on seed, cell and repetition alone."""
     critical = [name for tenant in block.cell.scenario.tenants for name in tenant.critical]
     seed = random.Random(f"{terms.seed}/{block.cell.name}").randrange(2**31)
-    return DemoPlan(
+    return RunPlan(
         block.cell.scenario,
         GroupLayout(block.cell.layout),
         terms.timing,

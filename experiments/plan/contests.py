@@ -16,9 +16,10 @@ from pydantic import AfterValidator, Field
 
 from dasec.critical.parameters import Fairness
 from dasec.lab.kit.arms import settings_of
+from dasec.lab.kit.bench import RunPlan
 from dasec.lab.kit.layout import GroupLayout
-from dasec.lab.kit.run import DemoPlan
-from dasec.lab.kit.scenario import NO_REQUESTS_PER_S, Scenario, Service
+from dasec.lab.kit.load_driver import NO_REQUESTS_PER_S
+from dasec.lab.kit.scenario import Scenario, Tenant, service
 
 from .blocks import Block
 from .terms import Cells, Count, PlacedCell, Terms
@@ -40,20 +41,20 @@ IDLE_A_CORE = 6
 SHORT_PER_S = 500.0
 
 
-def computing(name: str, threads: int, idle: int = 0) -> Service:
+def computing(name: str, threads: int, idle: int = 0) -> Tenant:
     """Threads that only compute; perhaps others that sleep for ever."""
     options = {"variant": "fanout", "helpers": str(idle), "background": str(threads)} | ENDLESS
-    return Service(name, 1 + idle + threads, NO_REQUESTS_PER_S, tuple(options.items()))
+    return service(name, 1 + idle + threads, NO_REQUESTS_PER_S, options)
 
 
-def serving(name: str, cores: int, threads: int) -> Service:
+def serving(name: str, cores: int, threads: int) -> Tenant:
     """Fan-out with two helpers, and threads that compute."""
     options = {"variant": "fanout", "helpers": "2", "background": str(threads)} | ENDLESS
     rate_per_s = REQUESTS_PER_S * cores / 2
-    return Service(name, 3 + threads, rate_per_s, tuple(options.items()), ("main", "helper-*"))
+    return service(name, 3 + threads, rate_per_s, options, ("main", "helper-*"))
 
 
-def pretending(name: str, actors: int, threads: int, phase_s: int = 0) -> Service:
+def pretending(name: str, actors: int, threads: int, phase_s: int = 0) -> Tenant:
     """Actors that hand turns to each other, and threads that compute."""
     options = {
         "variant": "pretend",
@@ -62,10 +63,10 @@ def pretending(name: str, actors: int, threads: int, phase_s: int = 0) -> Servic
         "alternate-s": str(phase_s),
         "background": str(threads),
     }
-    return Service(name, 1 + actors + threads, NO_REQUESTS_PER_S, tuple((options | ENDLESS).items()))
+    return service(name, 1 + actors + threads, NO_REQUESTS_PER_S, options | ENDLESS)
 
 
-def short_bursts(name: str, threads: int) -> Service:
+def short_bursts(name: str, threads: int) -> Tenant:
     """Threads that sleep and compute for about 1 ms in turn, each woken by a sibling of its own."""
     options = {
         "variant": "fanout",
@@ -76,7 +77,7 @@ def short_bursts(name: str, threads: int) -> Service:
         "background-wakes": "peer",
         "peer-us": "1000",
     }
-    return Service(name, 1 + 2 * threads, NO_REQUESTS_PER_S, tuple(options.items()))
+    return service(name, 1 + 2 * threads, NO_REQUESTS_PER_S, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Contest:
     """Who is beside whom, on so many cores."""
 
     about: str
-    build: Callable[[int], tuple[Service, Service]]
+    build: Callable[[int], tuple[Tenant, Tenant]]
 
     def scenario(self, cores: int) -> Scenario:
         """As the demo's machinery takes it."""
@@ -191,10 +192,10 @@ class Contests(Terms):
             )
         )
 
-    def plan(self, block: Block[PlacedCell]) -> DemoPlan:
+    def plan(self, block: Block[PlacedCell]) -> RunPlan:
         """The block as the kit takes it; the guard is off, the policy itself is measured."""
         contest, _, layout = block.cell.name.rpartition("-")
-        return DemoPlan(
+        return RunPlan(
             block.cell.scenario,
             GroupLayout(layout),
             self.timing,

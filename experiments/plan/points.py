@@ -6,10 +6,11 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
-from ..drivers.driver import CGROUP, GUEST, Driver, Order
-from ..places.guest import why_not_inside
+from dasec.lab.kit.driver import CGROUP, GUEST, Driver
+from dasec.lab.kit.scenario import Tenant
+
+from ..places.guest import VCPUS, why_not_inside
 from .oracle import ORACLE
 from .schema import Experiment, MixTable, WorkloadTable
 
@@ -25,14 +26,20 @@ class Instance:
     critical: tuple[str, ...]
     """Names of the threads that requests wait for; empty where its driver does not know."""
 
-    def order(self, seed: int, warmup_s: float, seconds: float, folder: Path) -> Order:
-        """For one run."""
-        return replace(
-            self.workload.order(self.name, self.rate_factor),
-            seed=seed,
-            warmup_s=warmup_s,
-            seconds=seconds,
-            folder=folder,
+    def tenant(self, driver: Driver, place: str) -> Tenant:
+        """As a run takes it. Of batch work everybody's blame is counted."""
+        asked = self.workload.order(self.name, self.rate_factor)
+        return Tenant(
+            self.name,
+            driver,
+            self.vcpus,
+            asked.rate_per_s,
+            tuple(asked.options.items()),
+            self.critical or ("*",),
+            asked.threads,
+            VCPUS if place == GUEST else self.workload.vcpus or ("*",),
+            has_emulator=True,
+            is_exact=False,
         )
 
 

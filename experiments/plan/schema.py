@@ -17,10 +17,10 @@ from dasec.config.section import Section
 from dasec.errors import Refusal
 from dasec.lab.kit.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
 from dasec.lab.kit.controller import Managed, configuration
-from dasec.lab.kit.layout import NEUTRAL
+from dasec.lab.kit.driver import Driver, WorkKind, WorkOrder
+from dasec.lab.kit.tree import NEUTRAL
 from dasec.policies import POLICIES
 
-from ..drivers.driver import Driver, Kind, Order
 from .file import Told, refusal
 
 NAME = r"^[a-z0-9][a-z0-9-]*$"
@@ -50,10 +50,10 @@ class WorkloadTable(Section):
         """Its own name, or its driver's."""
         return self.name or self.driver
 
-    def order(self, name: str, rate_factor: float = 1.0) -> Order:
+    def order(self, name: str, rate_factor: float = 1.0) -> WorkOrder:
         """As its driver is asked, still without arrivals, times and a folder."""
         options = {key: _plain(value) for key, value in self.options.items()}
-        return Order(name, self.threads, self.rate_per_s * rate_factor, 0, 0.0, 1.0, Path(), options)
+        return WorkOrder(name, self.threads, self.rate_per_s * rate_factor, 0, 0.0, 1.0, Path(), options)
 
 
 def _plain(value: str | int | float | bool) -> str:
@@ -157,7 +157,7 @@ def _of_drivers(experiment: Experiment, drivers: Mapping[str, Driver]) -> Iterat
         for index, one in enumerate(mix.workload):
             driver = drivers.get(one.driver)
             where = f"mix[{number}].workload[{index}]"
-            if driver and driver.kind is Kind.SERVICE and not one.rate_per_s:
+            if driver and driver.kind is WorkKind.SERVICE and not one.rate_per_s:
                 yield Complaint(
                     f"{where}.rate_per_s", "is missing", f"{one.driver} answers requests: give a rate"
                 )

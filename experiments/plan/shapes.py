@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dasec.lab.kit.scenario import NO_REQUESTS_PER_S, Service
+from dasec.lab.kit.load_driver import NO_REQUESTS_PER_S
+from dasec.lab.kit.scenario import Tenant, service
 
 MOST_OF_A_THREAD = 0.9
 """A thread, or a stage that requests pass one by one, that is asked for more of one core than this builds a
@@ -82,14 +83,14 @@ class Shape:
             needs.append(self.background.cores / self.background.threads)
         return MOST_OF_A_THREAD / max(needs)
 
-    def service(self, name: str, factor: float, more: Mapping[str, str] | None = None) -> Service:
+    def service(self, name: str, factor: float, more: Mapping[str, str] | None = None) -> Tenant:
         """The workload with all its rates times `factor`."""
         options = {**self.options, **{key: f"{rate * factor:g}" for key, rate in self.per_s.items()}}
         if self.background:
             options.update(self.background.options(factor))
         rate_per_s = round(self.rate_per_s * factor, 2) or NO_REQUESTS_PER_S
-        told = tuple((options | dict(more or {})).items())
-        return Service(name, self.threads, rate_per_s, told, self.critical, self.fed)
+        told = options | dict(more or {})
+        return service(name, self.threads, rate_per_s, told, self.critical, fed=self.fed)
 
 
 def fan_out(

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar, Generic, Protocol, TypeVar
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.bench import RunPlan
 from dasec.lab.kit.layout import GroupLayout
-from dasec.lab.kit.run import DemoPlan
 from dasec.lab.kit.scenario import Scenario, Timing
 
 from ..places.counted.cpus import Cpus
@@ -109,7 +109,7 @@ class Terms(abc.ABC):
         """Everything that is to be measured."""
 
     @abc.abstractmethod
-    def plan(self, block: Block[PlacedCell]) -> DemoPlan:
+    def plan(self, block: Block[PlacedCell]) -> RunPlan:
         """The block as the kit takes it."""
 
     @property

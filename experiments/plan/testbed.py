@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from dasec.lab.kit.run import DemoPlan
+from dasec.lab.kit.bench import RunPlan
 from dasec.lab.kit.scenario import Scenario
 
 from ..places.counted.cpus import Cpus
@@ -142,7 +142,7 @@ class Shapes(Terms):
                         name = f"{workload.name}-{rate_per_s:g}"
                         yield Cell(name, scenario.consolidation_ratio, asked, str(layout), scenario)
 
-    def plan(self, block: Block[PlacedCell]) -> DemoPlan:
+    def plan(self, block: Block[PlacedCell]) -> RunPlan:
         """The block as the kit takes it."""
         plan = plan_of(self, block)
         rla = self._rla_on_cfs() if self.kernel == CFS else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.bench import run_name
 from dasec.lab.kit.results import RunResult
 
 from ..drivers.catalogue import DRIVERS
@@ -53,7 +54,12 @@ class Results:
     def raw(self, cell: Cell, arm: str) -> tuple[Path, ...]:
         """The folders with what each run of an arm left."""
         repetitions = sorted(one.repetition for one in self.done if one.cell == cell.name)
-        return tuple(raw_folder(self.folder, cell, number, arm) for number in repetitions)
+        return tuple(raw_folder(self.folder, cell) / run_name(arm, number) for number in repetitions)
+
+    def records(self, cell: Cell, arm: str) -> tuple[Path, ...]:
+        """The daemon's, as far as there are any."""
+        found = (folder.with_name(f"{folder.name}.jsonl") for folder in self.raw(cell, arm))
+        return tuple(file for file in found if file.exists())
 
 
 _CONDITIONS = TypeAdapter(Conditions)
@@ -64,9 +70,9 @@ def store_in(folder: Path) -> Store[Experiment]:
     return Store(folder, Experiment)
 
 
-def raw_folder(folder: Path, cell: Cell, repetition: int, arm: str) -> Path:
-    """Where one run leaves what it has."""
-    return folder / "raw" / cell.name / f"{repetition}-{arm}"
+def raw_folder(folder: Path, cell: Cell) -> Path:
+    """Where the runs of a cell leave what they have: a folder each, and the daemon's record."""
+    return folder / "raw" / cell.name
 
 
 def note(folder: Path, conditions: Conditions) -> None:

@@ -13,7 +13,6 @@ from dasec.lab.kit.ratios import CONFIDENCE, Estimate
 from ..plan.oracle import ORACLE
 from ..plan.points import Cell
 from ..run import knobs
-from ..run.measure import RECORD
 from .analysis import JUDGED, PACE
 from .effects import effect
 from .folder import Results
@@ -58,8 +57,7 @@ def _waiting(results: Results) -> Mapping[str, Mapping[str, Occasions]]:
     for row in results.whole:
         names = frozenset(one.name for one in row.cell.instances)
         for arm in results.experiment.arms:
-            records = [one / RECORD for one in results.raw(row.cell, arm) if (one / RECORD).exists()]
-            seen = occasions(records, names)
+            seen = occasions(results.records(row.cell, arm), names)
             if seen.total:
                 found.setdefault(row.cell.name, {})[arm] = seen
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import TypeAdapter
 
-from dasec.lab.kit.run import record_name
+from dasec.lab.kit.bench import record_name
 
 from ..plan.testbed import Shapes
 from .markdown import markdown_table

@@ -12,8 +12,7 @@ import click
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts, needs
-from dasec.lab.kit.run import calibrate
-from dasec.lab.load_tool import find_tool
+from dasec.lab.kit.load_driver import calibrate
 
 from ..drivers.catalogue import DRIVERS
 from ..places.ground import leaving_as_before
@@ -26,11 +25,13 @@ from ..results.folder import note, read, store_in
 from ..results.page import write_page
 from .clock import minutes
 from .family import Ways
-from .measure import CALIBRATION
 from .runner import Schedule, measure_all, refuse_unfit, schedule
 
 KEYS = ("mix",)
 """That only such a file has."""
+
+CALIBRATION = "iterations-per-us"
+"""As the store has it of the host: one number for all runs that are compared."""
 
 IDENTITY = ("kernel", "machine", "cpus", "cpu_model")
 
@@ -111,7 +112,7 @@ def _same_host(known: Mapping[str, object], folder: Path) -> dict[str, object]:
 def _host() -> dict[str, object]:
     """What measures, and how fast it is: once, so that an experiment that goes on has the same work."""
     with tempfile.TemporaryDirectory(prefix="dasec-apps-") as folder:
-        return {**facts.metadata(), CALIBRATION: calibrate(find_tool(), Path(folder))}
+        return {**facts.metadata(), CALIBRATION: calibrate(Path(folder))}
 
 
 def _announce(wish: Experiment, found: Schedule) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 FILE = "arrivals.json"
@@ -16,6 +16,12 @@ Arrivals = Mapping[str, str]
 def digest(times: Path) -> str:
     """Of a file of recorded arrival times."""
     return hashlib.sha256(times.read_bytes()).hexdigest()
+
+
+def seen_in(folder: Path, instances: Iterable[str]) -> Arrivals:
+    """What the drivers of these instances have left in a run's folder."""
+    files = {name: folder / name / "arrivals" for name in instances}
+    return {name: digest(file) for name, file in files.items() if file.exists()}
 
 
 def write(folder: Path, arrivals: Arrivals) -> None:

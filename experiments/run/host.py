@@ -6,16 +6,21 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.bench import Bench, RunPlan
 from dasec.lab.kit.blame import BlameWatch
-from dasec.lab.kit.needs import find_tools, find_tree
+from dasec.lab.kit.blocks import Allowance, measure_block
+from dasec.lab.kit.load_driver import calibrate
+from dasec.lab.kit.needs import find_tree
 from dasec.lab.kit.results import RunResult
-from dasec.lab.kit.run import Bench, DemoPlan, Tools, calibrate, measure_one
+from dasec.lab.kit.run import measure_one
+from dasec.lab.kit.sentinel import measuring
 from dasec.lab.kit.tree import Tree
 
-from ..places.ground import Say, blame_watch, prepared
+from ..places.ground import Say, blame_watch
 from ..plan.blocks import Block
 from ..plan.order import Planned
 from ..plan.terms import PlacedCell
@@ -31,15 +36,14 @@ ATTEMPTS, LEAST_PART = 5, 0.8
 class Site:
     """Where runs happen."""
 
-    tools: Tools
     tree: Tree
     directory: Path
     calibration: float
     blame: BlameWatch | None
 
-    def bench(self, plan: DemoPlan, records: Path | None) -> Bench:
+    def bench(self, plan: RunPlan, records: Path | None) -> Bench:
         """For the runs of this plan, whose records go there, if anywhere."""
-        return Bench(plan, self.tools, self.tree, self.directory, self.calibration, self.blame, records)
+        return Bench(plan, self.tree, self.directory, self.calibration, self.blame, records)
 
 
 def measure_here(
@@ -47,6 +51,7 @@ def measure_here(
 ) -> None:
     """These blocks. Whatever ends it, the host is as before afterwards."""
     clock = Clock(len(missing) * len(experiment.arms), experiment.run_s)
+    allowance = Allowance()
     with _site(blame=experiment.blame, say=say) as place:
         for number, block in enumerate(missing, 1):
             say(
@@ -55,7 +60,8 @@ def measure_here(
             )
             begun_s = time.monotonic()
             bench = place.bench(experiment.plan(block), store.records(block) if experiment.records else None)
-            done = store.add(block, [_run(bench, arm, block.repetition) for arm in block.arms])
+            measure = partial(_run, bench, block.repetition)
+            done = store.add(block, measure_block(block.arms, measure, allowance))
             clock.add(time.monotonic() - begun_s, len(block.arms))
             check_requests(experiment, done)
 
@@ -63,12 +69,12 @@ def measure_here(
 @contextlib.contextmanager
 def _site(*, blame: bool, say: Say) -> Iterator[Site]:
     """The host made ready for runs, and as before afterwards."""
-    tools, tree = find_tools(), find_tree()
-    with prepared(tree) as directory, blame_watch(say, wanted=blame) as watch:
-        yield Site(tools, tree, directory, calibrate(tools.load, directory), watch)
+    tree = find_tree()
+    with measuring(tree) as directory, blame_watch(say, wanted=blame) as watch:
+        yield Site(tree, directory, calibrate(directory), watch)
 
 
-def _run(bench: Bench, arm: str, repetition: int) -> RunResult:
+def _run(bench: Bench, repetition: int, arm: str) -> RunResult:
     for _ in range(ATTEMPTS):
         found = measure_one(bench, arm, repetition, lambda: None)
         if found.seconds >= LEAST_PART * bench.plan.timing.seconds:

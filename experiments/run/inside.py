@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import sys
 
+from dasec.lab.kit.bench import Bench
 from dasec.lab.kit.blame import BlameWatch
-from dasec.lab.kit.run import Bench, measure_one
+from dasec.lab.kit.run import measure_one
 
 from ..places.counted.inside import PinnedTree, refusing, site, tell, unhurried
 from ..plan.order import Order
@@ -28,7 +29,6 @@ def main() -> None:
             tree = PinnedTree(tree.version, tree.top, tree.name)
         bench = Bench(
             unhurried(experiment.plan(block)),
-            here.tools,
             tree,
             here.directory,
             cpus.iterations_per_us,

@@ -7,6 +7,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from dasec.config.config import check as check_settings
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts, needs
 from dasec.lab.kit.controller import Managed, configuration
-from dasec.lab.kit.layout import NEUTRAL
+from dasec.lab.kit.tree import NEUTRAL
 from guests.throw_away import missing_tools
 
 from ..places.counted.kernels import KERNELS, PATCHED, or_refuse
@@ -104,7 +105,9 @@ def store_in(folder: Path, kind: type[Shapes] | type[Suite] | type[Contests]) ->
 def missing_here(experiment: Planned) -> Iterator[str]:
     """What this machine lacks to run it."""
     if experiment.place is Place.HOST:
-        for ask in (needs.check_root, needs.check_libraries, needs.find_tools, needs.find_tree):
+        tenants = (one for cell in experiment.cells.possible for one in cell.scenario.tenants)
+        check_drivers = partial(needs.check_drivers, (one.driver for one in tenants))
+        for ask in (needs.check_root, needs.check_libraries, check_drivers, needs.find_tree):
             try:
                 ask()
             except Refusal as lacking:

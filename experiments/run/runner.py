@@ -10,19 +10,23 @@ from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import needs
+from dasec.lab.kit.bench import run_name
+from dasec.lab.kit.blocks import Allowance, measure_block
+from dasec.lab.kit.driver import Driver
 from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.run import measure_one
+from dasec.lab.kit.sentinel import measuring
 from dasec.linux.cgroupfs import find_hierarchy
 
-from ..drivers.driver import Driver
-from ..places.ground import Say, blame_watch, prepared
+from ..places.ground import Say, blame_watch
 from ..plan.blocks import Block, blocks_of
 from ..plan.points import Cell, Gap, arms_of, cells_of
 from ..plan.schema import Experiment
 from ..results.folder import Conditions, raw_folder
 from ..results.store import Store
 from . import arrivals
+from .bench import Site
 from .clock import Clock, minutes
-from .measure import Bench, Run, measure
 
 RUN_OVERHEAD_S = 3.0
 """What a run takes beside its own time, about: starts, ends, late answers."""
@@ -103,8 +107,9 @@ def measure_all(
     failed: dict[str, Gap] = {}
     clock = Clock(sum(len(block.arms) for block in left), found.run_s)
     tree = needs.find_tree()
-    with prepared(tree) as directory, blame_watch(say, wanted=experiment.blame) as watch:
-        bench = Bench(experiment, drivers, tree, find_hierarchy(), directory, watch, calibration)
+    with measuring(tree) as directory, blame_watch(say, wanted=experiment.blame) as watch:
+        site = Site(experiment, drivers, tree, find_hierarchy(), directory, watch, calibration)
+        allowance = Allowance()
         for number, block in enumerate(left, 1):
             if block.cell.name in failed:
                 clock.runs_left -= len(block.arms)
@@ -114,40 +119,57 @@ def measure_all(
                 f" {block.repetition + 1}/{experiment.repetitions}: {minutes(clock.left_s)} left"
             )
             try:
-                _measure(bench, block, store, clock, say)
+                _measure(site, block, store, Progress(clock, say), allowance)
             except Refusal as refusal:
                 say(f"failed: {refusal}")
                 failed[block.cell.name] = Gap(block.cell.name, f"failed: {'; '.join(refusal.lines)}")
     return tuple(failed.values())
 
 
-def _measure(bench: Bench, block: Block[Cell], store: Store[Experiment], clock: Clock, say: Say) -> None:
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Told to people."""
+
+    clock: Clock
+    say: Say
+
+
+def _measure(
+    site: Site, block: Block[Cell], store: Store[Experiment], progress: Progress, allowance: Allowance
+) -> None:
     """The block, from where it was interrupted."""
     before = store.begun(block)
     known = {run.arm: run for run in before}
+    clock, thrown_away = progress.clock, allowance.spent
     clock.runs_left -= len(known)
-    for arm in block.arms:
+    raw = raw_folder(store.folder, block.cell)
+    raw.mkdir(parents=True, exist_ok=True)
+    bench = site.bench(block.cell, raw)
+
+    def measure(arm: str) -> RunResult:
         if arm in known:
-            continue
+            return known.pop(arm)
         begun_s = time.monotonic()
-        known[arm] = _run(bench, block, arm, store)
+        run = measure_one(bench, arm, block.repetition, lambda: None)
+        folder = raw / run_name(arm, block.repetition)
+        arrivals.write(folder, arrivals.seen_in(folder, [one.name for one in run.tenants]))
+        store.keep(block, run)
         clock.add(time.monotonic() - begun_s, 1)
-        say(f"  {arm}: done; {minutes(clock.left_s)} left")
+        progress.say(f"  {arm}: done; {minutes(clock.left_s)} left")
+        return run
+
+    runs = measure_block(block.arms, measure, allowance)
+    clock.runs_left += allowance.spent - thrown_away
     _check_arrivals(block, store.folder)
-    store.add(block, [known[arm] for arm in block.arms], interrupted=bool(before))
-
-
-def _run(bench: Bench, block: Block[Cell], arm: str, store: Store[Experiment]) -> RunResult:
-    folder = raw_folder(store.folder, block.cell, block.repetition, arm)
-    measured = measure(bench, Run(block.cell, arm, block.repetition, folder))
-    arrivals.write(folder, measured.arrivals)
-    store.keep(block, measured.result)
-    return measured.result
+    store.add(block, runs, interrupted=bool(before))
 
 
 def _check_arrivals(block: Block[Cell], folder: Path) -> None:
     """All arms of a block were asked the same: a difference would be a mistake of a driver."""
-    by_arm = {arm: arrivals.read(raw_folder(folder, block.cell, block.repetition, arm)) for arm in block.arms}
+    by_arm = {
+        arm: arrivals.read(raw_folder(folder, block.cell) / run_name(arm, block.repetition))
+        for arm in block.arms
+    }
     if other := arrivals.differing(by_arm):
         raise Refusal(
             ExitStatus.FAILED,

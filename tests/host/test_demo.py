@@ -16,10 +16,11 @@ import pytest
 
 from dasec.errors import Refusal
 from dasec.lab.demo.situations import situations_for
+from dasec.lab.kit import run as kit_run
 from dasec.lab.kit.arms import CONTROL, NONE, arms_for, schedule
+from dasec.lab.kit.bench import RunPlan
+from dasec.lab.kit.blocks import RunProgress, measure_all
 from dasec.lab.kit.layout import GroupLayout
-from dasec.lab.kit.needs import find_tools
-from dasec.lab.kit.run import DemoPlan, DemoProgress, measure_all
 from dasec.lab.kit.scenario import Timing
 from dasec.lab.kit.tree import Tree
 from dasec.lab.kit.workspace import DIRECTORY, lock_file, prepared
@@ -178,13 +179,18 @@ def test_a_workload_that_dies_ends_the_demo_in_one_line_and_leaves_nothing(
 
 
 @pytest.mark.host
-def test_a_machine_that_is_never_ready_in_time_is_told_so_and_nothing_is_left(tmp_path: Path) -> None:
+def test_loads_that_are_always_told_too_late_say_so_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kit_run, "BEGINS_S", (-0.5, -0.4))
     tree = Tree.of(find_hierarchy())
-    timing = Timing(seconds=1.0, lead_s=1e-6)
-    plan = DemoPlan(situations_for(2)[0].scenario, GroupLayout.VM, timing, arms_for([]), 2, 1)
-    idle = DemoProgress(begin=lambda number, arm, repetition: None, tick=lambda: None)
-    with pytest.raises(Refusal, match="not ready within"), prepared(tree, tmp_path / "demo") as directory:
-        measure_all([plan], find_tools(), tree, directory, idle)
+    timing = Timing(seconds=1.0, lead_s=0.0)
+    plan = RunPlan(situations_for(2)[0].scenario, GroupLayout.VM, timing, arms_for([]), 2, 1)
+    idle = RunProgress(
+        begin=lambda number, arm, repetition: None, tick=lambda: None, keep=lambda number, runs: None
+    )
+    with pytest.raises(Refusal, match="not told within"), prepared(tree, tmp_path / "demo") as directory:
+        measure_all([plan], tree, directory, idle)
     assert left_over() == []
 
 
@@ -204,14 +210,14 @@ def test_without_root_there_is_one_line_that_says_what_still_works() -> None:
 
 
 @pytest.mark.host
-def test_without_memcached_there_is_one_line_that_says_how_to_get_it(tmp_path: Path) -> None:
+def test_without_the_load_tool_there_is_one_line_that_says_so(tmp_path: Path) -> None:
     refused = subprocess.run(
         [sys.executable, "-m", "dasec", "demo"],
         cwd=tmp_path,
-        env={**os.environ, "PATH": str(tmp_path)},
+        env={**os.environ, "DASEC_LOAD": str(tmp_path / "load")},
         capture_output=True,
         text=True,
         check=False,
     )
     assert (refused.returncode, refused.stdout) == (3, "")
-    assert refused.stderr == "dasec: demo: memcached: not found: apt-get install memcached\n"
+    assert refused.stderr == f"dasec: demo: DASEC_LOAD: {tmp_path / 'load'}: is not an executable file\n"

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.kit.layout import Group
-from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.tree import Group, Tree
 from dasec.lab.load_tool import find_tool
 from dasec.linux import bandwidth
 from guests.waiting import wait_for

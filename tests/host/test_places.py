@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.kit.layout import Group
-from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.driver import Place, Role, WorkOrder
+from dasec.lab.kit.place import InGroup
+from dasec.lab.kit.tree import Group, Tree
 from dasec.lab.kit.workspace import prepared
 from dasec.linux.cgroupfs import find_hierarchy, parse_group
 from experiments.drivers.catalogue import DRIVERS
-from experiments.drivers.driver import Order, Place, Role
 from experiments.drivers.selftest import run, trial_of
-from experiments.places.places import PLACES, InContainer, InGroup
+from experiments.places.places import PLACES, InContainer
 from guests.waiting import wait_for
 
 from ..conftest import refuse
@@ -108,7 +108,7 @@ def test_the_processes_of_a_container_are_those_inside(inside: InContainer, tmp_
 def test_an_application_in_a_container_is_stopped_by_force(
     inside: InContainer, tree: Tree, tmp_path: Path
 ) -> None:
-    order = Order("one", 2, 0, 1, 0.1, 50, tmp_path / "orders/one")
+    order = WorkOrder("one", 2, 0, 1, 0.1, 50, tmp_path / "orders/one")
     running = DRIVERS["matrixmul"].start(order, inside)
     running.begin(time.monotonic_ns())
     assert len(running.pids()) == 1

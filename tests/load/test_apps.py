@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.kit.process import free_port
+from dasec.lab.kit.driver import WorkDone, WorkKind, WorkOrder
+from dasec.lab.kit.process import free_port, in_session
 from experiments.drivers import selftest
 from experiments.drivers.catalogue import DRIVERS
-from experiments.drivers.child import in_session
-from experiments.drivers.driver import Kind, Order, Outcome
 from experiments.drivers.selftest import run, trial_of
 from experiments.places.places import Anywhere
 
@@ -32,13 +31,16 @@ def _tool(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASEC_LOAD", str(tool.path))
 
 
-def order(folder: Path, threads: int = 3, seed: int = 1, options: Mapping[str, str] | None = None) -> Order:
-    return Order("one", threads, 200, seed, 0.05, 0.2, folder, options or {})
+def order(
+    folder: Path, threads: int = 3, seed: int = 1, options: Mapping[str, str] | None = None
+) -> WorkOrder:
+    return WorkOrder("one", threads, 200, seed, 0.05, 0.2, folder, options or {})
 
 
-def do(name: str, asked: Order) -> Outcome:
+def do(name: str, asked: WorkOrder) -> WorkDone:
     running = DRIVERS[name].start(asked, Anywhere())
     try:
+        running.await_up()
         running.begin(time.monotonic_ns() + 50_000_000)
         return running.finish()
     finally:
@@ -56,8 +58,8 @@ def test_an_application_does_something_that_is_measured(name: str, tmp_path: Pat
     outcome = run(driver, Anywhere(), tmp_path / "order", short)
     assert outcome.work > 0
     assert outcome.per_s > 0
-    assert (outcome.latencies is not None) == (driver.kind is Kind.SERVICE)
-    assert (outcome.arrivals is not None) == (driver.kind is Kind.SERVICE)
+    assert (outcome.latencies is not None) == (driver.kind is WorkKind.SERVICE)
+    assert (outcome.arrivals is not None) == (driver.kind is WorkKind.SERVICE)
 
 
 @pytest.mark.parametrize("name", ["fanout", "memcached"])
@@ -73,6 +75,7 @@ def test_same_seed_same_arrivals_and_another_seed_others(name: str, tmp_path: Pa
 def test_nothing_happens_before_it_is_told_to_begin(tmp_path: Path) -> None:
     running = DRIVERS["fanout"].start(order(tmp_path / "order"), Anywhere())
     try:
+        running.await_up()
         (pid,) = running.pids()
         names = {(task / "comm").read_text().strip() for task in Path(f"/proc/{pid}/task").iterdir()}
         assert names == {"main", "helper-0", "helper-1"}
@@ -91,6 +94,7 @@ def test_stopping_leaves_no_process_and_can_be_done_again(name: str, tmp_path: P
     if reason is not None:
         refuse(reason)
     running = driver.start(order(tmp_path / "order", threads=4), Anywhere())
+    running.await_up()
     running.begin(time.monotonic_ns())
     time.sleep(0.1)
     pids = running.pids()
@@ -109,6 +113,7 @@ def test_a_memcached_that_runs_already_is_asked_and_left_alone(tmp_path: Path) -
         assert driver.vcpus(asked) == 0
         running = driver.start(asked, Anywhere())
         assert running.pids() == ()
+        running.await_up()
         running.begin(time.monotonic_ns() + 50_000_000)
         assert running.finish().work > 0
         running.stop()
@@ -138,7 +143,7 @@ def test_an_order_that_makes_no_sense_is_one_line(
     name: str, threads: int, options: dict[str, str], complaint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(Refusal) as caught:
-        DRIVERS[name].start(order(tmp_path / "order", threads, options=options), Anywhere())
+        do(name, order(tmp_path / "order", threads, options=options))
     (line,) = caught.value.lines
     assert complaint in line
 

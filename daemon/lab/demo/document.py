@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from ..kit.bench import RunPlan
 from ..kit.results import Measured
-from ..kit.run import DemoPlan
 from .lines import Line
 from .situations import Situation
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 def document(
     situations: Sequence[Situation],
-    plans: Sequence[DemoPlan],
+    plans: Sequence[RunPlan],
     measured: Sequence[Measured],
     lines: Sequence[Line],
     host: dict[str, object],
@@ -31,7 +31,7 @@ def document(
     }
 
 
-def _situation(situation: Situation, plan: DemoPlan, measured: Measured) -> dict[str, object]:
+def _situation(situation: Situation, plan: RunPlan, measured: Measured) -> dict[str, object]:
     scenario = plan.scenario
     return {
         "name": situation.name,
@@ -39,7 +39,7 @@ def _situation(situation: Situation, plan: DemoPlan, measured: Measured) -> dict
         "cores": scenario.cores,
         "vcpus": scenario.vcpus,
         "consolidation_ratio": scenario.consolidation_ratio,
-        "tenants": [{"kind": type(one).__name__, **asdict(one)} for one in scenario.tenants],
+        "tenants": [asdict(one) | {"driver": one.driver.name} for one in scenario.tenants],
         "layout": plan.layout,
         "timing": asdict(plan.timing),
         "seed": plan.seed,
@@ -47,4 +47,5 @@ def _situation(situation: Situation, plan: DemoPlan, measured: Measured) -> dict
         "settings": dict(plan.settings),
         "orders": plan.orders,
         "runs": [asdict(run) for run in measured.runs],
+        "thrown_away": measured.thrown_away,
     }

@@ -81,6 +81,15 @@ def lines_of(situation: str, measured: Measured) -> tuple[Line, ...]:
     )
 
 
+def so_far(measured: Measured) -> dict[str, float]:
+    """The mean of each policy, of the plain host's: of the repetitions that are over the middle one."""
+    return {
+        arm: median(_ratios(measured, arm, (NONE, CONTROL), "mean"))
+        for arm in measured.arms
+        if arm not in (NONE, CONTROL)
+    }
+
+
 def _line(situation: str, measured: Measured, arm: str, noise: Sequence[Estimate]) -> Line:
     ratios = tuple(_ratios(measured, arm, (NONE, CONTROL), metric) for metric in JUDGED)
     return Line(

@@ -12,17 +12,17 @@ from ...errors import ExitStatus, Refusal
 from ...model import Capabilities
 from ..kit import facts
 from ..kit.arms import CONTROL, NONE, settings_of
-from ..kit.errors import Interrupted
+from ..kit.bench import RunPlan
+from ..kit.blocks import measure_all
+from ..kit.errors import Interrupted, interruptible
 from ..kit.layout import GroupLayout
-from ..kit.needs import capabilities, find_tools, find_tree
+from ..kit.needs import capabilities, check_drivers, find_tree
 from ..kit.results import Measured
-from ..kit.run import DemoPlan, Tools, measure_all
 from ..kit.scenario import Timing
-from ..kit.sentinel import watching
-from ..kit.signals import interruptible
+from ..kit.sentinel import measuring
 from ..kit.tree import Tree
 from ..kit.untouched import changes, look
-from ..kit.workspace import DIRECTORY, lock, prepared, unlock
+from ..load_tool import find_tool
 from .display import shown
 from .document import document
 from .lines import lines_of
@@ -52,11 +52,11 @@ class Wish:
     plot: Path
     records: Path | None = None
 
-    def plans(self, layout: GroupLayout) -> tuple[DemoPlan, ...]:
+    def plans(self, layout: GroupLayout) -> tuple[RunPlan, ...]:
         """A plan for each situation."""
         settings = {arm: settings_of(arm) + AS_PROBED for arm in self.arms if arm not in (NONE, CONTROL)}
         return tuple(
-            DemoPlan(
+            RunPlan(
                 one.scenario,
                 layout,
                 self.timing,
@@ -79,7 +79,8 @@ class DemoOutcome:
 
 def do(wish: Wish, console: Console) -> DemoOutcome:
     """Measure, clean up, show. Raises Refusal."""
-    tools, tree, able = find_tools(), find_tree(), capabilities()
+    check_drivers(tenant.driver for one in wish.situations for tenant in one.scenario.tenants)
+    tree, able = find_tree(), capabilities()
     layout = wish.layout or (GroupLayout.VM if able.nested_weight else GroupLayout.FLAT)
     plans = wish.plans(layout)
     # Autogroup only groups tasks of the top cgroup; all of ours sit below it (layout.py).
@@ -88,15 +89,15 @@ def do(wish: Wish, console: Console) -> DemoOutcome:
     _introduce(console, wish, plans, able, warnings)
     host = {
         **facts.metadata(),
-        "load_tool": facts.version_line([str(tools.load), "--version"]),
+        "load_tool": facts.version_line([str(find_tool()), "--version"]),
         "capabilities": asdict(able),
     }
     try:
         with interruptible():
             before = look()
-            measured = _measure(wish, plans, tools, tree, console)
+            measured = _measure(wish, plans, tree, console)
     except Interrupted:
-        raise Refusal(ExitStatus.FAILED, "demo: interrupted: everything it had started is gone") from None
+        raise Refusal(ExitStatus.FAILED, "interrupted: everything it had started is gone") from None
     changed = changes(before, look())
     names = [one.name for one in wish.situations]
     lines = [line for name, one in zip(names, measured, strict=True) for line in lines_of(name, one)]
@@ -109,7 +110,7 @@ def do(wish: Wish, console: Console) -> DemoOutcome:
 
 
 def _introduce(
-    console: Console, wish: Wish, plans: Sequence[DemoPlan], able: Capabilities, warnings: Sequence[str]
+    console: Console, wish: Wish, plans: Sequence[RunPlan], able: Capabilities, warnings: Sequence[str]
 ) -> None:
     scenario = plans[0].scenario
     total_s = sum(plan.total_s for plan in plans)
@@ -126,19 +127,10 @@ def _introduce(
             highlight=False,
         )
     for warning in warnings:
-        console.print(f"warning: {warning}", highlight=False)
+        console.print(f"warning: {warning}", highlight=False, markup=False)
 
 
-def _measure(
-    wish: Wish, plans: Sequence[DemoPlan], tools: Tools, tree: Tree, console: Console
-) -> tuple[Measured, ...]:
-    descriptor = lock()
-    try:
-        with (
-            watching(tree, DIRECTORY, descriptor),
-            prepared(tree) as directory,
-            shown(console, plans) as progress,
-        ):
-            return measure_all(plans, tools, tree, directory, progress, wish.records)
-    finally:
-        unlock(descriptor)
+def _measure(wish: Wish, plans: Sequence[RunPlan], tree: Tree, console: Console) -> tuple[Measured, ...]:
+    names = [one.name for one in wish.situations]
+    with measuring(tree) as directory, shown(console, names, plans) as progress:
+        return measure_all(plans, tree, directory, progress, wish.records)

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..kit.arms import NONE
+from ..kit.driver import DRAIN_S
 from ..kit.ratios import CONFIDENCE, Estimate
 from ..kit.results import Measured
-from ..kit.tenant import DRAIN_S
 from .lines import Answer, Line, is_wide
 
 STYLE = {Answer.GAIN: "green", Answer.HARM: "red", Answer.NOTHING: "", Answer.UNTOLD: "yellow"}
@@ -105,6 +105,9 @@ def notes(lines: Sequence[Line], measured: Sequence[Measured]) -> Iterator[str]:
         f"{counts} repetitions, arms interleaved, with the same arrivals; of each the median workload."
         " Hodges-Lehmann estimates, intervals by Wilcoxon's signed ranks. A/A: the plain host against itself."
     )
+    for line in lines[1:]:
+        if line.answer is Answer.UNTOLD:
+            yield f'"{line.situation}" with {line.policy} cannot be told: {_why_not(line)}'
     yield f"The daemon took {fmean(line.daemon_percent for line in lines):.1f} % of a core."
     for one in measured:
         for arm in one.arms:
@@ -115,6 +118,8 @@ def notes(lines: Sequence[Line], measured: Sequence[Measured]) -> Iterator[str]:
             f"Other work on this host took {fmean(other):.2f} cores on average and {max(other):.2f} in the"
             " worst run: that is noise."
         )
+    if thrown_away := sum(one.thrown_away for one in measured):
+        yield f"{thrown_away} more runs do not count: the hypervisor hit their blocks, which were made again."
     stolen = max(run.steal for run in runs)
     if stolen > STEAL_WORTH_SAYING:
         yield f"The hypervisor took up to {stolen:.1%} of the CPU time in a run that counts: noise, too."

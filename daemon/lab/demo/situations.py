@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..kit.scenario import FanOut, Scenario, Service
+from ..kit.scenario import FAN_OUT_HELPER_US, FAN_OUT_SERIAL_US, Scenario, fan_out, service
 
 WORKLOADS_PER_CORE = 2.5
 REQUEST_US, BURST_US = 1_100, 10_000
@@ -21,7 +21,7 @@ BACKGROUND_THREADS = 2
 BUSY, HALF_BUSY = 0.88, 0.45
 """Of all cores, as asked. Above 0.9 a queue of seconds' ago decides what is measured now."""
 
-FAN_OUT_US = 500 + 2 * 600
+FAN_OUT_US = FAN_OUT_SERIAL_US + 2 * FAN_OUT_HELPER_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,8 @@ def _served(cores: int, utilisation: float) -> Scenario:
         "background-rate": f"{work * BACKGROUND_PART * 1e6 / BURST_US / BACKGROUND_THREADS:g}",
     }
     rate_per_s = round(work * (1 - BACKGROUND_PART) * 1e6 / REQUEST_US, 2)
-    told = tuple(options.items())
     services = (
-        Service(f"server-{number}", 1 + BACKGROUND_THREADS, rate_per_s, told, ("main",), fed=True)
+        service(f"server-{number}", 1 + BACKGROUND_THREADS, rate_per_s, options, ("main",), fed=True)
         for number in range(_count(cores))
     )
     return Scenario(cores, tuple(services))
@@ -75,7 +74,5 @@ def _served(cores: int, utilisation: float) -> Scenario:
 
 def _serving(cores: int, utilisation: float) -> Scenario:
     rate_per_s = round(utilisation * cores / _count(cores) * 1e6 / FAN_OUT_US, 2)
-    services = (
-        FanOut(f"service-{number}", rate_per_s=rate_per_s, background=0) for number in range(_count(cores))
-    )
+    services = (fan_out(f"service-{number}", rate_per_s, background=0) for number in range(_count(cores)))
     return Scenario(cores, tuple(services))

@@ -11,12 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...bpf.libbpf import BpfUnavailable
+from ...bpf.scx import Scheduler, options
 from ...safety.verify import our_groups, verify
-from .errors import StartMissed, failure
-from .layout import DAEMON
-from .process import ensure_alive, last_line, start
-from .tree import Tree
+from .arms import SCX
+from .errors import failure
+from .process import ensure_alive, last_line, start, wait_until
+from .tree import DAEMON, Tree
 from .untouched import ours
+
+BEGIN_PATIENCE_S = 60.0
+"""On a busy machine it is late, which nobody measures."""
 
 STOP_PATIENCE_S = 20.0
 """On a host whose other work leaves us next to nothing, 5 s were not enough."""
@@ -44,10 +49,14 @@ class Controller:
         """Refusal with its last words if it ended by itself."""
         ensure_alive(self.process, f"dasec run, policy {self.policy}", self.log)
 
-    def ensure_begun(self) -> None:
-        """StartMissed if it has not said its first line yet: it would be taken for harmless and useless."""
-        if not self.log.stat().st_size:
-            raise StartMissed
+    def await_begun(self) -> None:
+        """Until it has said its first line: a run without it would be taken for harmless and useless."""
+
+        def begun() -> bool:
+            self.ensure_alive()
+            return self.log.stat().st_size > 0
+
+        wait_until(begun, f"dasec run, policy {self.policy}: begins", BEGIN_PATIENCE_S)
 
     def report(self) -> Report:
         """What its status file says now; nothing if it has not reported."""
@@ -63,19 +72,23 @@ class Controller:
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """A workload as the daemon's configuration names it: by a group, or else by its processes."""
+    """A workload as the daemon's configuration names it: by libvirt's name, a group, or its processes."""
 
     name: str
     share: int
     pids: tuple[int, ...]
     cgroup: str | None = None
+    libvirt: str | None = None
 
     def table(self) -> list[str]:
-        """Its lines in the configuration."""
+        """Its lines in the configuration. Of a domain libvirt knows the share."""
+        lines = ["", "[[workload]]", f"name = {json.dumps(self.name)}"]
+        if self.libvirt is not None:
+            return [*lines, f"libvirt = {json.dumps(self.libvirt)}"]
         selector = (
             f"pids = {list(self.pids)}" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
         )
-        return ["", "[[workload]]", f"name = {json.dumps(self.name)}", f"share = {self.share}", selector]
+        return [*lines, f"share = {self.share}", selector]
 
 
 def configuration(policy: str, workloads: Sequence[Managed], settings: str | None = None) -> str:
@@ -118,3 +131,16 @@ def running(
         raise failure(f"dasec run, policy {policy}: exit status {status}: {last_line(log)}")
     for finding in ours(verify(state), our_groups()):
         raise failure(f"dasec run, policy {policy}: not put back: {finding}")
+
+
+@contextlib.contextmanager
+def scheduled(vm_level: int) -> Iterator[None]:
+    """Our sched_ext scheduler, and no daemon; groups at this depth are VMs. Refusal if it did not last."""
+    try:
+        with Scheduler(options(vm_level)) as scheduler:
+            yield
+            why = scheduler.ended()
+    except BpfUnavailable as error:
+        raise failure(f"{SCX}: {error}") from error
+    if why is not None:
+        raise failure(f"{SCX}: the kernel put it out: {why}")

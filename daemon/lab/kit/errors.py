@@ -1,8 +1,15 @@
-"""What ends a demo early."""
+"""What ends a run early."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
 from ...errors import ExitStatus, Refusal
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
@@ -10,10 +17,38 @@ class Interrupted(BaseException):
 
 
 class StartMissed(Exception):
-    """The load tool was not ready at the time that was set for the start of all loads, or the daemon had not
-    begun when the measured part did."""
+    """The load tool was told too late when to begin."""
 
 
 def failure(line: str) -> Refusal:
-    """The demo cannot go on, for a reason that lies in this run."""
-    return Refusal(ExitStatus.FAILED, f"demo: {line}")
+    """The run failed, for a reason that lies in it."""
+    return Refusal(ExitStatus.FAILED, line)
+
+
+@contextlib.contextmanager
+def said_by(command: str) -> Iterator[None]:
+    """Refusals say which command they are of."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise Refusal(refusal.status, *(f"{command}: {line}" for line in refusal.lines)) from refusal
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """The first signal that asks us to stop raises Interrupted; later ones are ignored: nothing disturbs the
+    cleaning after it."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # the interface of handlers
+        for stopping in STOPPING:
+            signal.signal(stopping, signal.SIG_IGN)
+        raise Interrupted
+
+    for number in STOPPING:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

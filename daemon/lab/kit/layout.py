@@ -1,4 +1,4 @@
-"""Which cgroup each thread of the demo lives in: the same for every arm, with or without a daemon.
+"""Which cgroup each thread of a run lives in: the same for every arm, with or without a daemon.
 
 `vm` is what libvirt makes of a host: below `machine` a group for each workload, in it one group
 for each vCPU thread and `emulator` for the process's other threads. (One level is ours: where there
@@ -13,15 +13,11 @@ The host's autogroup setting has no part in this: it only groups tasks of the to
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
-from .scenario import MEMCACHED_WORKER, Memcached, Scenario, Service, Tenant
-
-TOP, MACHINE, CLIENT, DAEMON, EMULATOR = "", "machine", "client", "daemon", "emulator"
-
-NEUTRAL, LARGEST = 1024, 262144
-"""As cpu.shares: the default, and the largest that cgroup v1 takes."""
+from .scenario import Scenario, Tenant
+from .tree import CLIENT, DAEMON, EMULATOR, LARGEST, MACHINE, NEUTRAL, TOP, Group
 
 
 class GroupLayout(StrEnum):
@@ -29,16 +25,6 @@ class GroupLayout(StrEnum):
 
     VM = "vm"
     FLAT = "flat"
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group to make, named below the demo's own top group. Single threads enter threaded ones."""
-
-    name: str
-    threaded: bool = False
-    weight: int = NEUTRAL
-    quota_cores: float | None = None
 
 
 def groups_for(scenario: Scenario, layout: GroupLayout, *, limited: bool = True) -> tuple[Group, ...]:
@@ -53,14 +39,12 @@ def groups_for(scenario: Scenario, layout: GroupLayout, *, limited: bool = True)
 
 def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
     if layout is GroupLayout.VM:
-        quota_cores = tenant.quota_cores if isinstance(tenant, Service) else None
-        yield Group(home_of(tenant, layout), quota_cores=quota_cores)
-        if isinstance(tenant, Memcached):
+        yield Group(home_of(tenant, layout), quota_cores=tenant.quota_cores)
+        if tenant.has_emulator:
             yield Group(managed_group(tenant), threaded=True)
-    own_cores = tenant.vcpu_quota_cores if isinstance(tenant, Service) else None
     for index in range(tenant.vcpus):
-        yield Group(vcpu_group(tenant, layout, index), threaded=True, quota_cores=own_cores)
-    if isinstance(tenant, Memcached):
+        yield Group(vcpu_group(tenant, layout, index), threaded=True, quota_cores=tenant.vcpu_quota_cores)
+    if tenant.has_emulator:
         yield Group(emulator_group(tenant, layout), threaded=True)
 
 
@@ -72,7 +56,7 @@ def home_of(tenant: Tenant, layout: GroupLayout) -> str:
 def managed_group(tenant: Tenant) -> str:
     """The group that has all vCPUs of a workload below it and nothing else (layout vm)."""
     home = home_of(tenant, GroupLayout.VM)
-    return f"{home}/vcpus" if isinstance(tenant, Memcached) else home
+    return f"{home}/vcpus" if tenant.has_emulator else home
 
 
 def vcpu_group(tenant: Tenant, layout: GroupLayout, index: int) -> str:
@@ -91,16 +75,3 @@ def emulator_group(tenant: Tenant, layout: GroupLayout) -> str:
 def share_of(tenant: Tenant, layout: GroupLayout) -> int:
     """The workload's share of the host that these groups give it."""
     return NEUTRAL if layout is GroupLayout.VM else NEUTRAL * tenant.vcpus
-
-
-BACKGROUND = "bg-"
-"""How the names of background threads begin in the load tool (experiments/load/src/background.h)."""
-
-
-def vcpu_threads(tenant: Tenant, threads: tuple[tuple[int, str], ...]) -> tuple[int, ...]:
-    """The thread ids that are vCPUs, by number, of all (thread id, name) of the workload."""
-    ordered = sorted(threads)
-    if isinstance(tenant, Memcached):
-        workers = (tid for tid, name in ordered if name == MEMCACHED_WORKER)
-        return (*workers, *(tid for tid, name in ordered if name.startswith(BACKGROUND)))
-    return tuple(tid for tid, _ in ordered)

@@ -1,19 +1,17 @@
-"""What the demo cannot do without, checked before the first effect; each lack is one line."""
+"""What a run cannot do without, checked before the first effect; each lack is one line."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
-from pathlib import Path
+from collections.abc import Iterable
 
 from ...errors import ExitStatus, Refusal
 from ...hosts.open import probe
 from ...linux.cgroupfs import find_hierarchy
 from ...linux.errors import HierarchyMissing
 from ...model import Capabilities
-from .. import load_tool
-from .run import Tools
+from .driver import Driver
 from .tree import Tree
 
 LIBRARIES = ("hdrh", "matplotlib", "numpy", "scipy")
@@ -21,8 +19,8 @@ WITHOUT_ROOT = "`dasec run --dry-run --config FILE` still decides, for any proce
 
 
 def unable(line: str) -> Refusal:
-    """This host, or this user on it, cannot run the demo."""
-    return Refusal(ExitStatus.HOST, f"demo: {line}")
+    """This host, or this user on it, cannot do it."""
+    return Refusal(ExitStatus.HOST, line)
 
 
 def check_root() -> None:
@@ -38,12 +36,10 @@ def check_libraries() -> None:
         raise unable(f"{', '.join(missing)}: not installed: pip install 'dasec[demo]'")
 
 
-def find_tools() -> Tools:
-    """The programs that make up the workloads, or a Refusal."""
-    memcached = shutil.which("memcached")
-    if memcached is None:
-        raise unable("memcached: not found: apt-get install memcached")
-    return Tools(load_tool.find_tool(), Path(memcached))
+def check_drivers(drivers: Iterable[Driver]) -> None:
+    """Refusal if one of them lacks something."""
+    for line in dict.fromkeys(filter(None, (one.missing() for one in drivers))):
+        raise unable(line)
 
 
 def find_tree() -> Tree:

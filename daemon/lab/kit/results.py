@@ -1,4 +1,4 @@
-"""What was measured: one value a workload a run, and all runs of a demo."""
+"""What was measured: one value a workload a run, and all runs of a series."""
 
 from __future__ import annotations
 
@@ -70,6 +70,8 @@ class Measured:
     tenants: tuple[str, ...]
     repetitions: int
     runs: tuple[RunResult, ...]
+    thrown_away: int = 0
+    """So many runs more were made, of blocks that the hypervisor hit."""
 
     @property
     def kinds(self) -> tuple[str, ...]:

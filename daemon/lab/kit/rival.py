@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...bpf.scx import SYSFS
 from .errors import failure
-from .process import end_within, ensure_alive, last_line, wait_until
+from .process import ensure_alive, last_line, wait_until
 
 PATIENCE_S = 60.0
 """Some look at all CPUs and caches first; a guest that counts instructions is a tenth as fast as a host."""
@@ -35,7 +35,7 @@ def rival(program: Path, log: Path) -> Iterator[None]:
             raise failure(f"{program.name}: the kernel put it out: {last_line(log)}")
     finally:
         process.terminate()
-        end_within((process,), STOP_PATIENCE_S)
+        wait_until(lambda: process.poll() is not None, f"{program.name}: stops", STOP_PATIENCE_S)
         wait_until(lambda: _state() == "disabled", f"{program.name}: its end", PATIENCE_S)
 
 

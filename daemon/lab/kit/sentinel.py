@@ -1,7 +1,7 @@
-"""A small process that cleans up should the demo die without doing so: python -m dasec.lab.kit.sentinel.
+"""A small process that cleans up if who measures dies without doing so: python -m dasec.lab.kit.sentinel.
 
-It waits until its standard input closes. The demo keeps the other end open and, at an orderly end,
-writes a word first. It inherits the demo's lock, so no second demo starts while it cleans up.
+It waits until its standard input closes. Who measures keeps the other end open and, at an orderly end,
+writes a word first. It inherits the lock, so nobody else starts while it cleans up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .tree import Tree
-from .workspace import clean, lock_file
+from .workspace import DIRECTORY, clean, lock, lock_file, prepared, unlock
 
 DISMISSED = b"done\n"
 
@@ -43,8 +43,20 @@ def watching(tree: Tree, directory: Path, lock: int) -> Iterator[None]:
             process.communicate(DISMISSED)
 
 
+@contextlib.contextmanager
+def measuring(tree: Tree, directory: Path = DIRECTORY) -> Iterator[Path]:
+    """A directory for files of runs, and nobody else measures. Groups, processes and files are gone
+    afterwards, killed or not."""
+    descriptor = lock(directory)
+    try:
+        with watching(tree, directory, descriptor), prepared(tree, directory):
+            yield directory
+    finally:
+        unlock(descriptor, directory)
+
+
 def main(version: str, top: str, directory: str) -> None:
-    """Wait for the demo's end; clean up unless it said that it had."""
+    """Wait for the end; clean up unless that was done."""
     if sys.stdin.buffer.read() != DISMISSED:
         clean(Tree(int(version), Path(top)), Path(directory))
         lock_file(Path(directory)).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The demo's own part of the cpu cgroup hierarchy: made, filled, emptied by force, removed."""
+"""A series of runs' own part of the cpu cgroup hierarchy: made, filled, emptied by force, removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from pathlib import Path
 
 from ...linux import bandwidth, cgroupfs
 from .errors import failure
-from .layout import DAEMON, NEUTRAL, Group
+
+TOP, MACHINE, CLIENT, DAEMON, EMULATOR = "", "machine", "client", "daemon", "emulator"
+
+NEUTRAL, LARGEST = 1024, 262144
+"""As cpu.shares: the default, and the largest that cgroup v1 takes."""
 
 TOP_NAME = "dasec-demo"
 DAEMON_PATIENCE_S = 5.0
@@ -24,8 +28,18 @@ QUOTA_PERIOD_US = 100_000
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """A group to make, named below the run's own top group. Single threads enter threaded ones."""
+
+    name: str
+    threaded: bool = False
+    weight: int = NEUTRAL
+    quota_cores: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Tree:
-    """Where the demo's groups hang: the directory of its top group, and its name as /proc has it."""
+    """Where the groups hang: the directory of its top group, and its name as /proc has it."""
 
     version: int
     top: Path
@@ -33,7 +47,7 @@ class Tree:
 
     @classmethod
     def of(cls, hierarchy: cgroupfs.Hierarchy) -> Tree:
-        """The demo's place in this hierarchy."""
+        """The usual place in this hierarchy."""
         return cls(
             hierarchy.version, Path(hierarchy.mount) / TOP_NAME, f"{hierarchy.root.rstrip('/')}/{TOP_NAME}"
         )

@@ -1,4 +1,4 @@
-"""Proof that the demo left the host as it found it: every thread's knobs, every group's weight."""
+"""Proof that the runs left the host as it found it: every thread's knobs, every group's weight."""
 
 from __future__ import annotations
 

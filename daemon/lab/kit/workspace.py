@@ -1,4 +1,4 @@
-"""The one place on the host that belongs to the demo: /run/dasec-demo, its lock, and its groups."""
+"""The one place on the host that belongs to whoever measures: /run/dasec-demo, its lock, and its groups."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from .tree import Tree
 
 DIRECTORY = Path("/run/dasec-demo")
 LOCK_PATIENCE_S = 15.0
-"""Longer than the sentinel of a killed demo needs to clean up (tree.py: 5 s + 5 s)."""
+"""Longer than the sentinel of a killed one needs to clean up (tree.py: 5 s + 5 s)."""
 
 V2_MARK = "cpu-handed-on"
-"""Exists while the cgroup v2 root hands on the cpu controller only because the demo asked for it."""
+"""Exists while the cgroup v2 root hands on the cpu controller only because we asked for it."""
 
 
 def lock(directory: Path = DIRECTORY) -> int:
-    """The descriptor that makes this demo the only one. A sentinel that still cleans up holds it, too."""
+    """The descriptor by which nobody else measures. A sentinel that still cleans up holds it, too."""
     path = lock_file(directory)
     deadline = time.monotonic() + LOCK_PATIENCE_S
     while time.monotonic() < deadline:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise Refusal(ExitStatus.HOST, f"demo: {path}: {error.strerror}: run as root") from error
+            raise Refusal(ExitStatus.HOST, f"{path}: {error.strerror}: run as root") from error
         if _lock_now(descriptor, path):
             return descriptor
         os.close(descriptor)
         time.sleep(0.1)
-    raise Refusal(ExitStatus.FAILED, f"demo: {path}: another demo is running: wait for its end")
+    raise Refusal(ExitStatus.FAILED, f"{path}: somebody measures: wait for its end")
 
 
 def _lock_now(descriptor: int, path: Path) -> bool:
@@ -46,7 +46,7 @@ def _lock_now(descriptor: int, path: Path) -> bool:
 
 
 def unlock(descriptor: int, directory: Path = DIRECTORY) -> None:
-    """The next demo may start; the file goes as well."""
+    """The next measurement may start; the file goes as well."""
     lock_file(directory).unlink(missing_ok=True)
     os.close(descriptor)
 
@@ -67,7 +67,7 @@ def clean(tree: Tree, directory: Path = DIRECTORY) -> None:
 
 @contextlib.contextmanager
 def prepared(tree: Tree, directory: Path = DIRECTORY) -> Iterator[Path]:
-    """An empty directory, whatever an earlier demo left; all is cleaned at the end."""
+    """An empty directory, whatever an earlier one left; all is cleaned at the end."""
     clean(tree, directory)
     try:
         directory.mkdir(mode=0o755)

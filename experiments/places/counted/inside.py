@@ -13,11 +13,10 @@ from pathlib import Path
 
 from dasec.errors import Refusal
 from dasec.lab.kit.arms import CONTROL, NO_LIMIT, NONE, settings_of
+from dasec.lab.kit.bench import RunPlan, record_name
 from dasec.lab.kit.results import RunResult
-from dasec.lab.kit.run import DemoPlan, Tools, record_name
 from dasec.lab.kit.tree import Tree
 from dasec.lab.kit.workspace import prepared
-from dasec.lab.load_tool import find_tool
 from dasec.linux.cgroupfs import find_hierarchy
 
 from ...plan.word import word_of
@@ -58,7 +57,6 @@ class PinnedTree(SeatedTree):
 class Site:
     """Where runs happen."""
 
-    tools: Tools
     tree: Tree
     directory: Path
 
@@ -70,10 +68,10 @@ def site(cpus: Cpus) -> Iterator[Site]:
     os.sched_setaffinity(0, {cpus.measuring})
     tree = SeatedTree.of(find_hierarchy())
     with prepared(tree) as directory:
-        yield Site(Tools(find_tool(), memcached=Path("/nonexistent")), tree, directory)
+        yield Site(tree, directory)
 
 
-def unhurried(plan: DemoPlan) -> DemoPlan:
+def unhurried(plan: RunPlan) -> RunPlan:
     """Without a cost budget: the daemon has a core here that serves nobody else, and is a tenth as fast as
     those that the budget is made for."""
     told = {arm: plan.settings.get(arm, settings_of(arm)) for arm in plan.arms if arm not in PLAIN}

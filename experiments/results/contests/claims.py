@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dasec.lab.kit.layout import GroupLayout
-from dasec.lab.kit.scenario import Scenario, Service
+from dasec.lab.kit.scenario import Scenario, Tenant
 
 ENDLESS_PER_S = 10_000
 """Bursts so often have no end."""
@@ -24,7 +24,6 @@ def entitled(scenario: Scenario, layout: GroupLayout) -> Mapping[str, float] | N
     """In cores, by workload; None if what they want changes with time."""
     claims = {}
     for tenant in scenario.tenants:
-        assert isinstance(tenant, Service)
         if dict(tenant.options).get("alternate-s", "0") != "0":
             return None
         claims[tenant.name] = tuple(claims_of(tenant))
@@ -34,7 +33,7 @@ def entitled(scenario: Scenario, layout: GroupLayout) -> Mapping[str, float] | N
     return {name: sum(next(each) for _ in wants) for name, wants in claims.items()}
 
 
-def claims_of(service: Service) -> Iterator[float]:
+def claims_of(service: Tenant) -> Iterator[float]:
     """How much of a core each of its threads would use alone; two actors share one turn, and one claim."""
     told = dict(service.options)
     helpers, background = int(told["helpers"]), int(told["background"])

@@ -17,12 +17,13 @@ from dasec.lab.demo.plot import draw
 from dasec.lab.demo.report import print_report
 from dasec.lab.kit import facts, needs
 from dasec.lab.kit.results import Measured
+from dasec.lab.kit.sentinel import measuring
 from guests.bare.built import bare_guest
 from guests.bare.machine import Accelerator, why_not_kvm
 from guests.built import HostCannotError
 from guests.libvirtd import missing_tools
 
-from ...places.ground import leaving_as_before, prepared
+from ...places.ground import leaving_as_before
 from ...plan.blocks import Block
 from ...plan.file import Told, validated
 from ...results.compare import Side
@@ -121,7 +122,7 @@ def _announce(wish: QuickWish, repetitions: int) -> None:
 def on_stage(accelerator: Accelerator, *, libvirt: bool) -> Iterator[Stage]:
     """The guests, up; gone afterwards."""
     tree = needs.find_tree()
-    with prepared(tree) as directory, staged(tree, directory, accelerator, libvirt=libvirt) as stage:
+    with measuring(tree) as directory, staged(tree, directory, accelerator, libvirt=libvirt) as stage:
         yield stage
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from dasec.lab.kit.tenant import DRAIN_S
+from dasec.lab.kit.driver import DRAIN_S
 from guests.bare.client import MOST_BYTES, Kind, Request
 
 LATE_NS = 1_000_000

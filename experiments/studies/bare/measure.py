@@ -13,13 +13,12 @@ from pathlib import Path
 
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.controller import Controller, Report, running
-from dasec.lab.kit.facts import CpuTicks, CpuUse, cpu_ticks, cpu_time_s, thread_cpu_s
-from dasec.lab.kit.layout import CLIENT, MACHINE
+from dasec.lab.kit.counters import CpuTicks, CpuUse, cpu_ticks, cpu_time_s, thread_cpu_s
+from dasec.lab.kit.driver import DRAIN_S
 from dasec.lab.kit.process import ensure_alive, start, wait_until
 from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.kit.scenario import seed_of
-from dasec.lab.kit.tenant import DRAIN_S
-from dasec.lab.kit.tree import Tree
+from dasec.lab.kit.tree import CLIENT, MACHINE, Tree
 from dasec.lab.load_tool import latencies
 from guests.bare import machine
 from guests.bare.client import Client
@@ -190,7 +189,7 @@ def _client(stage: Stage, wish: QuickWish, repetition: int) -> Iterator[_Running
 
     def answers() -> list[Answers]:
         process.wait(wish.warmup_s + wish.seconds + DRAIN_S + START_PATIENCE_S)
-        ensure_alive(process, "client", log, end_ns=0)
+        ensure_alive(process, "client", log, end_s=0.0)
         return ANSWERS.validate_json(out.read_bytes())
 
     try:

@@ -10,8 +10,8 @@ from pydantic import ConfigDict, Field
 
 from dasec.lab.kit.arms import CONTROL, NONE, schedule, settings_of
 from dasec.lab.kit.controller import Managed, configuration
-from dasec.lab.kit.layout import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
 from dasec.lab.kit.ratios import FEWEST
+from dasec.lab.kit.tree import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
 
 from ...plan.oracle import ORACLE, oracle_settings
 from ...plan.terms import Count

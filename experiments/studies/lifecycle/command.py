@@ -16,9 +16,8 @@ from scipy import stats
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts, needs
 from dasec.lab.kit.arms import CONTROL, NONE, arms_for, schedule
-from dasec.lab.kit.errors import Interrupted
+from dasec.lab.kit.errors import Interrupted, interruptible
 from dasec.lab.kit.ratios import CONFIDENCE, Estimate, paired_ratios, verdict
-from dasec.lab.kit.signals import interruptible
 from dasec.policies import POLICIES
 from guests.libvirtd import missing_tools
 

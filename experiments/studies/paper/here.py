@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dasec.lab.kit.arms import NONE
+from dasec.lab.kit.driver import CGROUP
 from dasec.lab.kit.ratios import Estimate
 
-from ...drivers.driver import CGROUP
 from ...results.analysis import PACE
 from ...results.effects import effect
 from ...results.markdown import markdown_table

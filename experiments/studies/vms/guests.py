@@ -5,12 +5,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts, needs
+from dasec.lab.kit.bench import Bench
+from dasec.lab.kit.blocks import Allowance, measure_block
+from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.run import measure_one
+from dasec.lab.kit.sentinel import measuring
 from guests.built import HostCannotError, guest_image
 from guests.libvirtd import missing_tools
 
@@ -23,7 +29,7 @@ from ...results.store import Asked, Store
 from ...run.clock import minutes
 from ...run.family import Ways
 from .fleet import Fleet
-from .measure import INSIDE, OUTSIDE, Load, measure, seen_from
+from .measure import INSIDE, OUTSIDE, bench_for, seen_from
 from .report import publish
 from .wish import Wish
 
@@ -98,20 +104,25 @@ def _measure(wish: Wish, store: Store[Wish], image: Path) -> None:
     _announce(wish, len(missing))
     if not missing:
         return
+    calibration, allowance, tree = None, Allowance(), needs.find_tree()
     with (
         tempfile.TemporaryDirectory(prefix="dasec-vms-") as name,
-        Fleet(folder := Path(name), image) as fleet,
+        Fleet(Path(name), image) as fleet,
+        measuring(tree) as directory,
     ):
-        calibration = None
         for ratio, repetition, order in missing:
             fleet.grow(wish.guests(ratio))
             calibration = calibration or fleet.calibrate()
-            load = Load(wish.rate_per_s, wish.bursts_per_s, calibration, wish.timing)
+            bench = bench_for(fleet, wish, tree, directory, calibration)
             click.echo(f"ratio {ratio:g}, repetition {repetition + 1}/{wish.repetitions}")
-            runs = [measure(fleet, load, arm, repetition, wish.seed, folder) for arm in order]
+            runs = measure_block(order, partial(_one, bench, repetition), allowance)
             for where in (OUTSIDE, INSIDE):
                 seen = [seen_from(where, one) for one in runs]
                 store.add(Block(wish.cell(where, ratio), repetition, order), seen)
+
+
+def _one(bench: Bench, repetition: int, arm: str) -> RunResult:
+    return measure_one(bench, arm, repetition, lambda: None)
 
 
 def _kept(folder: Path) -> tuple[Store[Wish], Asked[Wish]]:

@@ -1,172 +1,200 @@
-"""One run: an arm in a repetition, with clients outside and inside of every guest."""
+"""A client outside of every guest, and one inside of it beside bursts: two workloads of a run on the kit."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit.arms import CONTROL, NONE, settings_of
-from dasec.lab.kit.controller import Controller, Report
-from dasec.lab.kit.facts import cpu_ticks, cpu_time_s
-from dasec.lab.kit.process import wait_until
-from dasec.lab.kit.results import RunResult, TenantResult
-from dasec.lab.kit.scenario import Timing, seed_of
-from dasec.lab.load_tool import PERCENTILES, Latencies, figure, find_tool
-from guests.memcached import PREFIX, Guest
+from dasec.lab.kit.arms import settings_of
+from dasec.lab.kit.bench import Bench, RunPlan
+from dasec.lab.kit.controller import Managed
+from dasec.lab.kit.driver import DRAIN_S, Place, Role, WorkDone, WorkKind, WorkOrder
+from dasec.lab.kit.home import TenantHome
+from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.load_driver import ToolRun, requests, tool_command
+from dasec.lab.kit.process import Child
+from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.scenario import Scenario, Tenant
+from dasec.lab.kit.tree import CLIENT, DAEMON, LARGEST, NEUTRAL, TOP, Group, Tree
+from dasec.lab.load_tool import PERCENTILES, Latencies, figure
+from guests.memcached import VCPUS, Guest
 
 from .fleet import MEMCACHED, Fleet, ask
+
+if TYPE_CHECKING:
+    from .wish import Wish
 
 OUTSIDE, INSIDE = "outside", "inside"
 """Where the client is; the first part of what it measures is called."""
 
-WORKLOAD = f'\n[[workload]]\nname = "vms"\nlibvirt = "{PREFIX}*"\n'
 BURST_US = 10_000
-PATIENCE_S = 120.0
-"""For the daemon's first line, and for its end: on a busy machine both are late, and neither is measured."""
+KEYS = "50"
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What every guest has to do: requests from outside, as many from inside, and bursts of other work."""
+class Client:
+    """What both drivers know."""
 
-    rate_per_s: float
-    bursts_per_s: float
-    calibration: float
-    timing: Timing
+    fleet: Fleet
+    name: str
+    kind: WorkKind = WorkKind.SERVICE
 
-    def client(self, seed: int) -> str:
-        """Options of a client."""
-        timing = self.timing
-        return (
-            f"memcached --keys 50 --rate {self.rate_per_s:g} --seconds {timing.seconds:g}"
-            f" --warmup {timing.warmup_s:g} --seed {seed} --drain-seconds 30"
-        )
+    def missing(self) -> str | None:
+        """The guests are up."""
+        return None
 
-    def script(self, seed: int) -> str:
-        """What the guest is told: background that outlasts the client, and the client."""
-        return (
-            f"dasec-load service --rate 1e-6 --helpers 0 --warmup 0 --seconds {self.timing.total_s:g}"
-            f" --background 2 --background-burst-us {BURST_US} --background-rate {self.bursts_per_s / 2:g}"
-            f" --iterations-per-us {self.calibration!r} --seed {seed}"
-            f" </dev/null >/dev/null 2>&1 &\ndasec-load {self.client(seed)} 2>&1"
-        )
+    def vcpus(self, order: WorkOrder) -> int:  # noqa: ARG002  # the interface of drivers
+        return VCPUS
+
+    def critical(self, order: WorkOrder) -> tuple[str, ...]:  # noqa: ARG002  # the interface of drivers
+        """From outside nobody sees which thread a vCPU runs."""
+        return ()
+
+    def guest(self, name: str) -> Guest:
+        """That an instance of this name is about."""
+        return self.fleet.guests[int(name.rpartition("-")[2])]
+
+
+@dataclass(slots=True)
+class Asking(ToolRun):
+    """A client outside; the workload is QEMU."""
+
+    qemu: int = 0
+
+    def pids(self) -> tuple[int, ...]:
+        return (self.qemu,)
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
-    """CPU counters at one instant."""
+class Outside(Client):
+    """memcached's client, in the group of clients."""
 
-    at_ns: int
-    total: int
-    idle: int
-    stolen: int
-    guests_s: tuple[float, ...]
-    daemon_s: float
+    def start(self, order: WorkOrder, place: Place) -> Asking:
+        order.folder.mkdir(parents=True)
+        one = self.guest(order.name)
+        asked = {"keys": KEYS, "port": str(one.ports[MEMCACHED]), "drain-seconds": f"{DRAIN_S:g}"}
+        command = tool_command(order, "memcached", {**asked, **requests(order)})
+        tool = Child.start(order.name, place, command, order.folder / "log", Role.CLIENT)
+        return Asking(order, tool, is_foreign=True, qemu=self.fleet.pid(one))
 
 
-def measure(fleet: Fleet, load: Load, arm: str, repetition: int, seed: int, folder: Path) -> RunResult:
-    """All guests of the fleet at once. Each is two tenants of the result: `outside-0` and `inside-0`."""
-    with _controlled(fleet, arm, folder) as controller, ThreadPoolExecutor(2 * len(fleet.guests)) as pool:
-        answers: list[tuple[str, int, Future[Mapping[str, object]]]] = []
-        for index, one in enumerate(fleet.guests):
-            own = seed_of(seed, repetition, index)
-            answers.append((INSIDE, index, pool.submit(ask, one, load.script(own))))
-            answers.append((OUTSIDE, index, pool.submit(_from_outside, one, load.client(own + 500))))
-        time.sleep(load.timing.lead_s + load.timing.warmup_s)
-        begin = _mark(fleet, controller)
-        time.sleep(load.timing.seconds - load.timing.lead_s)
-        end = _mark(fleet, controller)
-        report = controller.report() if controller else Report()
-        results = [(where, index, answer.result()) for where, index, answer in answers]
-    seconds = (end.at_ns - begin.at_ns) / 1e9
-    used = [(after - before) / seconds for before, after in zip(begin.guests_s, end.guests_s, strict=True)]
-    daemon_s = end.daemon_s - begin.daemon_s
-    total = max(1, end.total - begin.total)
-    busy = 1 - (end.idle - begin.idle) / total
-    return RunResult(
-        arm=arm,
-        repetition=repetition,
-        tenants=tuple(_tenant(f"{where}-{index}", said, used[index]) for where, index, said in results),
-        client_cpu_s=sum(figure(said, "cpu", "total_s") for where, _, said in results if where == OUTSIDE),
-        daemon_cpu_s=daemon_s,
-        busy=busy,
-        other_cores=0.0,
-        steal=(end.stolen - begin.stolen) / total,
-        seconds=seconds,
-        decided=report.decided,
-        troubles=report.troubles,
+@dataclass(slots=True)
+class Commanded:
+    """A guest whose shell is told to measure."""
+
+    order: WorkOrder
+    guest: Guest
+    qemu: int
+    pool: ThreadPoolExecutor
+    _said: Future[Mapping[str, object]] | None = None
+
+    def await_up(self) -> None:
+        """It is."""
+
+    def pids(self) -> tuple[int, ...]:
+        return (self.qemu,)
+
+    def begin(self, start_ns: int) -> None:  # noqa: ARG002  # the guest has a clock of its own
+        """At once: it takes about as long as the time that is left until it asks anything."""
+        self._said = self.pool.submit(ask, self.guest, script(self.order))
+
+    def ensure_alive(self) -> None:
+        """What it said when it failed is raised by `finish`."""
+
+    def finish(self) -> WorkDone:
+        assert self._said is not None, "has not begun"
+        said = self._said.result()
+        names = {key: int(figure(said, "latency_ns", key)) for key in PERCENTILES}
+        completed = int(figure(said, "completed"))
+        return WorkDone(
+            work=completed,
+            unit="requests",
+            seconds=figure(said, "seconds_measured"),
+            latencies=Latencies("", completed, figure(said, "latency_ns", "mean"), names),
+            unfinished=int(figure(said, "unfinished")),
+            errors=int(figure(said, "errors")),
+            late_sends=int(figure(said, "late_sends")),
+        )
+
+    def stop(self) -> None:
+        self.pool.shutdown(wait=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside(Client):
+    """Background that outlasts the client, and the client, as processes of the guest."""
+
+    def start(self, order: WorkOrder, place: Place) -> Commanded:  # noqa: ARG002  # the guest has its own
+        one = self.guest(order.name)
+        return Commanded(order, one, self.fleet.pid(one), ThreadPoolExecutor(1))
+
+
+def script(order: WorkOrder) -> str:
+    """What the guest's shell is told."""
+    bursts_per_s = float(order.options["bursts"])
+    return (
+        f"dasec-load service --rate 1e-6 --helpers 0 --warmup 0 --seconds {order.total_s:g}"
+        f" --background 2 --background-burst-us {BURST_US} --background-rate {bursts_per_s / 2:g}"
+        f" --iterations-per-us {order.calibration!r} --seed {order.seed}"
+        f" </dev/null >/dev/null 2>&1 &\n"
+        f"dasec-load memcached --keys {KEYS} --rate {order.rate_per_s:g} --seconds {order.seconds:g}"
+        f" --warmup {order.warmup_s:g} --seed {order.seed} --drain-seconds {DRAIN_S:g} 2>&1"
+    )
+
+
+@dataclass(slots=True)
+class DomainHome(TenantHome):
+    """Libvirt has made the groups, and has put the vCPUs there."""
+
+    domain: str = ""
+
+    def settle(self, pids: object) -> None:
+        """They are where they belong."""
+
+    def managed(self, pids: tuple[int, ...]) -> Managed:
+        return Managed(self.domain, NEUTRAL, pids, libvirt=self.domain)
+
+
+def homes(fleet: Fleet, plan: RunPlan, tree: Tree, arm: str) -> tuple[TenantHome, ...]:  # noqa: ARG001
+    """Of ours only what is beside the guests has groups: clients get all the CPU time that they ask for."""
+    tree.make((Group(TOP, weight=LARGEST), Group(CLIENT, weight=LARGEST), Group(DAEMON)))
+    return tuple(
+        DomainHome(tree, plan.layout, one, domain=fleet.guests[int(one.name.rpartition("-")[2])].name)
+        for one in plan.scenario.tenants
+    )
+
+
+def bench_for(fleet: Fleet, wish: Wish, tree: Tree, directory: Path, calibration: float) -> Bench:
+    """For runs with all guests of the fleet; each is two workloads, `inside-0` and `outside-0`."""
+    options = (("bursts", f"{wish.bursts_per_s:g}"),)
+    tenants = tuple(
+        Tenant(f"{one.name}-{index}", one, VCPUS, wish.rate_per_s, options, is_exact=False)
+        for index in range(len(fleet.guests))
+        for one in (Inside(fleet, INSIDE), Outside(fleet, OUTSIDE))
+    )
+    plan = RunPlan(
+        Scenario(wish.cores, tenants),
+        GroupLayout.VM,
+        wish.timing,
+        wish.arms,
+        wish.repetitions,
+        wish.seed,
+        {arm: settings_of(arm) for arm in wish.arms},
+    )
+    return Bench(
+        plan,
+        tree,
+        directory,
+        calibration,
+        homes=partial(homes, fleet),
+        inside=tuple(map(str, fleet.libvirtd.inside())),
     )
 
 
 def seen_from(where: str, run: RunResult) -> RunResult:
     """The run with what the clients there measured."""
     return replace(run, tenants=tuple(one for one in run.tenants if one.name.startswith(where)))
-
-
-def _tenant(name: str, said: Mapping[str, object], cores: float) -> TenantResult:
-    names = {key: int(figure(said, "latency_ns", key)) for key in PERCENTILES}
-    completed = int(figure(said, "completed"))
-    return TenantResult(
-        name=name,
-        latencies=Latencies("", completed, figure(said, "latency_ns", "mean"), names),
-        throughput_per_s=figure(said, "throughput_per_s"),
-        unfinished=int(figure(said, "unfinished")),
-        errors=int(figure(said, "errors")),
-        late_sends=int(figure(said, "late_sends")),
-        cores=cores,
-        background_cpu_s=0.0,
-    )
-
-
-def _from_outside(one: Guest, options: str) -> Mapping[str, object]:
-    command = [str(find_tool()), *options.split(), "--port", str(one.ports[MEMCACHED])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Refusal(ExitStatus.FAILED, f"vms: {one.name}: client: {done.stderr.strip()}")
-    result: Mapping[str, object] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
-def _mark(fleet: Fleet, controller: Controller | None) -> _Mark:
-    ticks = cpu_ticks()
-    return _Mark(
-        time.monotonic_ns(),
-        ticks.total,
-        ticks.idle,
-        ticks.stolen,
-        tuple(cpu_time_s([fleet.pid(one)]) for one in fleet.guests),
-        cpu_time_s([controller.process.pid]) if controller else 0.0,
-    )
-
-
-@contextlib.contextmanager
-def _controlled(fleet: Fleet, arm: str, folder: Path) -> Iterator[Controller | None]:
-    """The daemon beside libvirtd, for the arms that have one."""
-    if arm in (NONE, CONTROL):
-        yield None
-        return
-    config, log, state = folder / "dasec.toml", folder / "dasec.log", folder / "state"
-    config.write_text(settings_of(arm) + WORKLOAD, encoding="utf-8")
-    command = (sys.executable, "-m", "dasec", "run", "--config", config, "--directory", state)
-    with log.open("wb") as output:
-        inside = fleet.libvirtd.inside(*command)
-        process = subprocess.Popen(inside, stdout=output, stderr=subprocess.STDOUT, cwd="/")
-    controller = Controller(arm, process, log, state)
-    try:
-        wait_until(lambda: log.stat().st_size > 0, f"vms: dasec run, {arm}", PATIENCE_S)
-        yield controller
-        controller.ensure_alive()
-    finally:
-        process.send_signal(signal.SIGTERM)
-        status = process.wait(PATIENCE_S)
-    if status != 0:
-        raise Refusal(ExitStatus.FAILED, f"vms: dasec run, {arm}: exit status {status}: {log} says why")

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from dasec.lab.kit.arms import arms_for
-from dasec.lab.kit.scenario import Memcached, Scenario, Timing
+from dasec.lab.kit.scenario import SERVICE, Scenario, Tenant, Timing
 from guests.memcached import VCPUS
 
 from ...plan.arms import known
@@ -90,5 +90,5 @@ class Wish:
     def cell(self, where: str, ratio: float) -> Cell:
         """One of them."""
         number = self.guests(ratio)
-        tenants = tuple(Memcached(f"{where}-{index}", threads=VCPUS) for index in range(number))
+        tenants = tuple(Tenant(f"{where}-{index}", SERVICE, VCPUS) for index in range(number))
         return Cell(where, ratio, 0.0, "vm", Scenario(self.cores, tenants))

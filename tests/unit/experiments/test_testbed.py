@@ -13,7 +13,6 @@ import click
 import pytest
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit.scenario import Service
 from experiments.places.counted.cpus import Cpus
 from experiments.places.counted.kernels import PATCHED, kernel_for
 from experiments.places.counted.validation import BALANCE, GAP, SPEED, WAKE, WINDOWS, Told, Validation, table
@@ -74,7 +73,7 @@ def test_pinned_workloads_begin_at_cpus_that_are_evenly_apart(tmp_path: Path) ->
         '[[workload]]\nname = "a"\nthreads = 16\nrates_per_s = [9]\npinned = true\n'
     )
     (cell,) = read(file, 16, PATCHED).cells.possible
-    options = [dict(tenant.options) for tenant in cell.scenario.tenants if isinstance(tenant, Service)]
+    options = [dict(tenant.options) for tenant in cell.scenario.tenants]
     assert [told["pin-from"] for told in options] == ["0", "4", "8", "12"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.kit.run import record_name
+from dasec.lab.kit.bench import record_name
 from experiments.places.counted.kernels import PATCHED
 from experiments.plan.testbed import Shapes, Workload
 from experiments.results.waiting import KEPT, PICTURE, publish_waiting, read, waiting_table

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.kit.results import RunResult, TenantResult
-from dasec.lab.kit.scenario import Memcached, Scenario
+from dasec.lab.kit.scenario import SERVICE, Scenario, Tenant
 from dasec.lab.load_tool import Latencies
 from experiments.plan.blocks import Block
 from experiments.plan.cells import Cell
@@ -34,7 +34,7 @@ def run(arm: str, repetition: int) -> RunResult:
 
 
 def cell(where: str, ratio: float) -> Cell:
-    return Cell(where, ratio, 0.0, "vm", Scenario(2, (Memcached(f"{where}-0"),) * int(ratio)))
+    return Cell(where, ratio, 0.0, "vm", Scenario(2, (Tenant(f"{where}-0", SERVICE, 2),) * int(ratio)))
 
 
 @pytest.fixture

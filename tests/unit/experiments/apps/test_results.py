@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
+from dasec.lab.kit.bench import record_name, run_name
 from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.kit.tree import Tree
 from dasec.lab.load_tool import latencies
@@ -26,7 +27,6 @@ from experiments.results.page import write_page
 from experiments.results.store import BEGUN, Asked
 from experiments.run import knobs
 from experiments.run.applications import side
-from experiments.run.measure import RECORD
 
 EXPERIMENT = Experiment.model_validate_json(
     json.dumps(
@@ -93,14 +93,15 @@ def planted(folder: Path, slower: float = 1.0) -> Path:
             runs = [run(cell, arm, repetition, slower * FASTER[arm]) for arm in arms]
             store.add(Block(cell, repetition, arms), runs)
             for arm in arms:
-                raw = raw_folder(folder, cell, repetition, arm)
+                raw = raw_folder(folder, cell) / run_name(arm, repetition)
                 raw.mkdir(parents=True)
                 weights = (700, 100) if arm == "critical" else (100, 100)
                 knobs.write(
                     raw, [knobs.ThreadKnobs("memcached-0", "w", each, 3_000_000, 2) for each in weights]
                 )
                 if arm == "critical":
-                    (raw / RECORD).write_text(json.dumps(LINE) + "\n" + '{"cut sho', encoding="utf-8")
+                    record = raw.parent / record_name(arm, repetition)
+                    record.write_text(json.dumps(LINE) + "\n" + '{"cut sho', encoding="utf-8")
     return folder
 
 
@@ -175,7 +176,7 @@ def test_a_thread_that_has_ended_has_no_knobs(tmp_path: Path) -> None:
 
 
 def test_an_occasion_is_a_look_at_which_somebody_waits_and_somebody_is_ready(tmp_path: Path) -> None:
-    record = tmp_path / RECORD
+    record = tmp_path / "record"
     idle = {"usage": [[3, 1, 1, 1, "ready", 0, []], [4, 1, 1, 1, "running", 0, []]]}
     record.write_text("\n".join(map(json.dumps, [{"dasec_record": 2}, LINE, idle])), encoding="utf-8")
     found = occasions([record], frozenset({"memcached-0"}))

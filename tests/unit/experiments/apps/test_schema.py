@@ -11,7 +11,7 @@ from experiments.drivers.catalogue import DRIVERS
 from experiments.plan.file import told_in
 from experiments.plan.points import Cell, Gap, arms_of, cells_of, seed_for
 from experiments.plan.schema import Experiment, checked
-from experiments.run.measure import settings_for
+from experiments.run.bench import settings_for
 from experiments.run.runner import schedule
 
 FILE = """

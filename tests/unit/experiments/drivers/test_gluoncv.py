@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.errors import Refusal
+from dasec.lab.kit.driver import WorkOrder
 from dasec.lab.load_tool import read_sojourns
 from experiments.drivers import gluoncv
 from experiments.drivers.catalogue import DRIVERS
-from experiments.drivers.driver import Order
 from experiments.drivers.gluoncv_inside import main, offsets_ns, serve, shape_of
 from experiments.places.places import Anywhere
 
@@ -119,6 +119,6 @@ def test_the_library_is_imported_and_not_the_driver_of_the_same_name(
     python.write_text(f'#!/bin/sh\nPYTHONPATH={libraries} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv("DASEC_GLUONCV", str(tmp_path))
-    order = Order("one", 1, 10, 1, 0.1, 0.1, tmp_path / "order")
+    order = WorkOrder("one", 1, 10, 1, 0.1, 0.1, tmp_path / "order")
     with pytest.raises(Refusal, match="one: ended early, exit status 1: the library"):
-        DRIVERS["gluoncv-image-classification"].start(order, Anywhere())
+        DRIVERS["gluoncv-image-classification"].start(order, Anywhere()).await_up()

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.errors import Refusal
-from experiments.drivers.child import Child, held, in_session, within
+from dasec.lab.kit.process import Child, descendants, held, in_session, within
 from experiments.places import guest
 from experiments.places.bundle import run_command, write_bundle
 from experiments.places.guest import accelerator, image, missing_image, qemu_command, unbuilt_image
-from experiments.places.places import PLACES, Anywhere, descendants
+from experiments.places.places import PLACES, Anywhere
 from guests.built import IMAGES, HostCannotError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
+from dasec.lab.kit.driver import WorkDone, WorkOrder
 from experiments.drivers.catalogue import DRIVERS
-from experiments.drivers.driver import Order, Outcome
 from experiments.drivers.tailbench import data_folder, is_listened_at
 from experiments.places.places import Anywhere
 
@@ -18,11 +18,11 @@ from .faketailbench import install
 MASSTREE = DRIVERS["tailbench-masstree"]
 
 
-def order(folder: Path, rate_per_s: float = 200, **options: str) -> Order:
-    return Order("masstree-0", 2, rate_per_s, 7, 0.1, 0.2, folder, {"load-s": "0", **options})
+def order(folder: Path, rate_per_s: float = 200, **options: str) -> WorkOrder:
+    return WorkOrder("masstree-0", 2, rate_per_s, 7, 0.1, 0.2, folder, {"load-s": "0", **options})
 
 
-def do(asked: Order) -> Outcome:
+def do(asked: WorkOrder) -> WorkDone:
     running = MASSTREE.start(asked, Anywhere())
     try:
         assert running.pids()
@@ -77,7 +77,7 @@ def test_two_at_once_do_not_write_to_the_same_file(root: Path, tmp_path: Path) -
 def test_there_is_always_a_warm_up(root: Path, tmp_path: Path) -> None:
     """Without one v0.9 measures nothing."""
     install(root)
-    asked = Order("masstree-0", 2, 200, 7, 0.0, 0.2, tmp_path / "order", {"load-s": "0"})
+    asked = WorkOrder("masstree-0", 2, 200, 7, 0.0, 0.2, tmp_path / "order", {"load-s": "0"})
     assert do(asked).work == 40
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dasec.lab.kit.scenario import Memcached, Scenario, Service, Timing, load_arguments
+from dasec.lab.kit.load_driver import NO_REQUESTS_PER_S, service_options
+from dasec.lab.kit.scenario import Scenario, Tenant, Timing
+from experiments.drivers.memcached import Memcached
 from experiments.plan.loads import IDLE, LOADS, NEAREST, REQUEST_US, Impossible, Wanted
 
 TIMING = Timing(3.0)
@@ -19,12 +21,20 @@ def built(name: str, cores: int = 2, ratio: float = 8, utilisation: float = 0.8)
     return LOADS[name].build(Wanted(cores, ratio, utilisation, TIMING))
 
 
-def work(tenant: object) -> float:
+def told_to(tenant: Tenant) -> dict[str, str]:
+    """The load tool's options."""
+    order = tenant.order(1, TIMING, Path("/nowhere"), 900.0)
+    return service_options(order, order.options)
+
+
+def work(tenant: Tenant) -> float:
     """What a workload computes, in cores, by its options."""
-    if isinstance(tenant, Memcached):
-        return tenant.rate_per_s * REQUEST_US / 1e6 + tenant.background * tenant.bursts_per_s * 10e-3
-    assert isinstance(tenant, Service)
     told = dict(tenant.options)
+    if isinstance(tenant.driver, Memcached):
+        return (
+            tenant.rate_per_s * REQUEST_US / 1e6
+            + int(told["background"]) * float(told["bursts-per-s"]) * 10e-3
+        )
 
     def number(key: str, otherwise: float = 0.0) -> float:
         return float(told.get(key, otherwise))
@@ -71,7 +81,6 @@ def test_the_prototypes_scenario_comes_out_as_it_was() -> None:
     scenario = built("background", ratio=10, utilisation=0.82)
     assert [tenant.vcpus for tenant in scenario.tenants] == [5] * 4
     tenant = scenario.tenants[0]
-    assert isinstance(tenant, Service)
     told = dict(tenant.options)
     assert tenant.rate_per_s == pytest.approx(100, rel=0.01)
     assert (told["helpers"], told["background"], told["background-burst-us"]) == ("2", "2", "10000")
@@ -80,18 +89,16 @@ def test_the_prototypes_scenario_comes_out_as_it_was() -> None:
 
 def test_a_step_comes_in_the_middle_of_the_measured_part() -> None:
     tenant = built("step").tenants[0]
-    arguments = load_arguments(tenant, TIMING, 1, 900.0)
-    told = dict(zip(arguments[1::2], arguments[2::2], strict=True))
-    assert told["--step-at"] == told["--background-from"] == "3.5"
-    assert float(told["--rate"]) == pytest.approx(float(told["--step-rate"]) * 2 / 3, rel=0.001)
+    told = told_to(tenant)
+    assert told["step-at"] == told["background-from"] == "3.5"
+    assert float(told["rate"]) == pytest.approx(float(told["step-rate"]) * 2 / 3, rel=0.001)
 
 
 def test_an_external_server_is_fed_and_batch_work_is_asked_nothing() -> None:
     served, *batches = built("latency-vm").tenants
-    assert load_arguments(built("external").tenants[0], TIMING, 1, 900.0)[-1] == "--feeder"
-    assert isinstance(served, Service)
-    assert not served.is_batch
-    assert all(isinstance(tenant, Service) and tenant.is_batch for tenant in batches)
+    assert "feeder" in told_to(built("external").tenants[0])
+    assert served.critical
+    assert all(not tenant.critical and tenant.rate_per_s == NO_REQUESTS_PER_S for tenant in batches)
 
 
 def test_every_load_is_described_in_the_readme(repository: Path) -> None:

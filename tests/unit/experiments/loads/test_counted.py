@@ -10,8 +10,8 @@ import pytest
 
 from dasec.config.config import check
 from dasec.errors import Refusal
+from dasec.lab.kit.bench import record_name
 from dasec.lab.kit.controller import Managed, configuration
-from dasec.lab.kit.run import record_name
 from experiments.places.counted.cpus import Cpus
 from experiments.places.counted.inside import RECORD, RUN, tell
 from experiments.plan import file

@@ -16,9 +16,9 @@ from dasec.lab.demo.plot import draw
 from dasec.lab.demo.report import NEXT_STEP, notes, print_report, sentence
 from dasec.lab.demo.situations import situations_for
 from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.bench import RunPlan
 from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.results import Measured, RunResult
-from dasec.lab.kit.run import DemoPlan
 from dasec.lab.kit.scenario import Timing
 from dasec.lab.load_tool import merged
 
@@ -151,7 +151,7 @@ def test_the_plot_is_a_picture_with_something_on_it(planted: Measured, tmp_path:
 
 def test_the_json_holds_everything_and_its_histograms_decode(planted: Measured) -> None:
     situations = situations_for(2)[:1]
-    plans = [DemoPlan(situations[0].scenario, GroupLayout.VM, Timing(5.0), planted.arms, REPETITIONS, 1)]
+    plans = [RunPlan(situations[0].scenario, GroupLayout.VM, Timing(5.0), planted.arms, REPETITIONS, 1)]
     told = document(situations, plans, [planted], lines(planted), {"kernel": "x"}, ["noisy"])
     content = json.loads(json.dumps(told))
     (one,) = content["situations"]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dasec.lab.kit.layout import (
-    CLIENT,
-    DAEMON,
-    EMULATOR,
-    TOP,
-    Group,
     GroupLayout,
     emulator_group,
     groups_for,
@@ -19,12 +15,12 @@ from dasec.lab.kit.layout import (
     managed_group,
     share_of,
     vcpu_group,
-    vcpu_threads,
 )
-from dasec.lab.kit.scenario import FanOut, Memcached, Scenario, Service
-from dasec.lab.kit.tree import TOP_NAME, Tree
+from dasec.lab.kit.scenario import SERVICE, Scenario, Tenant, fan_out, service
+from dasec.lab.kit.tree import CLIENT, DAEMON, EMULATOR, TOP, TOP_NAME, Group, Tree
 
-SCENARIO = Scenario(2, (Memcached("memcached-0"), FanOut("service-0"), FanOut("service-1")))
+CACHE = Tenant("memcached-0", SERVICE, 2, vcpu_names=("mc-worker",), has_emulator=True)
+SCENARIO = Scenario(2, (CACHE, fan_out("service-0", 200), fan_out("service-1", 200)))
 
 
 def names(layout: GroupLayout) -> list[str]:
@@ -83,16 +79,6 @@ def test_only_the_client_and_the_whole_have_a_weight_of_their_own() -> None:
     assert DAEMON in {group.name for group in groups}
 
 
-def test_memcacheds_workers_are_its_vcpus_and_its_housekeepers_are_not() -> None:
-    threads = ((12, "mc-worker"), (10, "memcached"), (11, "mc-worker"), (13, "mc-lrumaint"))
-    assert vcpu_threads(Memcached("memcached-0"), threads) == (11, 12)
-
-
-def test_all_threads_of_a_service_are_vcpus() -> None:
-    threads = ((11, "helper-0"), (10, "main"), (13, "bg-0"), (12, "helper-1"))
-    assert vcpu_threads(FanOut("service-0"), threads) == (10, 11, 12, 13)
-
-
 def test_on_v1_a_group_is_a_directory_and_the_clients_weight_is_the_largest(tmp_path: Path) -> None:
     tree = Tree(1, tmp_path / TOP_NAME)
     tree.make(groups_for(SCENARIO, GroupLayout.VM))
@@ -126,9 +112,9 @@ def test_sweeping_empty_groups_removes_them_and_sweeping_again_does_nothing(tmp_
 
 
 def test_a_quota_of_each_vcpu_is_that_of_its_own_group_and_goes_with_the_limits() -> None:
-    service = Service("vm", 2, 100.0, (), vcpu_quota_cores=0.4)
-    groups = groups_for(Scenario(4, (service,)), GroupLayout.VM)
+    limited = replace(service("vm", 2, 100.0, {}), vcpu_quota_cores=0.4)
+    groups = groups_for(Scenario(4, (limited,)), GroupLayout.VM)
     own = {group.name: group.quota_cores for group in groups if "vm" in group.name}
     assert own == {"machine/vm": None, "machine/vm/vcpu0": 0.4, "machine/vm/vcpu1": 0.4}
-    unlimited = groups_for(Scenario(4, (service,)), GroupLayout.VM, limited=False)
+    unlimited = groups_for(Scenario(4, (limited,)), GroupLayout.VM, limited=False)
     assert {group.quota_cores for group in unlimited} == {None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from dasec.lab.demo import situations
 from dasec.lab.demo.situations import situations_for
 from dasec.lab.kit.arms import CONTROL, NONE, arms_for, schedule
-from dasec.lab.kit.scenario import FanOut, Service, Tenant, Timing, load_arguments, seed_of
+from dasec.lab.kit.load_driver import service_options
+from dasec.lab.kit.scenario import Tenant, Timing, fan_out, seed_of
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 8, 65])
@@ -24,18 +26,16 @@ def test_every_machine_is_loaded_alike(cores: int, number: int, utilisation: flo
 
 def cores_of(tenant: Tenant) -> float:
     """What it computes."""
-    if isinstance(tenant, FanOut):
-        return tenant.rate_per_s * (tenant.serial_us + tenant.helpers * tenant.helper_us) / 1e6
-    assert isinstance(tenant, Service)
     told = dict(tenant.options)
     bursts = int(told["background"]) * float(told["background-rate"]) * int(told["background-burst-us"])
-    return (tenant.rate_per_s * int(told["serial-us"]) + bursts) / 1e6
+    request_us = int(told["serial-us"]) + int(told["helpers"]) * int(told.get("helper-us", 0))
+    return (tenant.rate_per_s * request_us + bursts) / 1e6
 
 
 def test_where_all_threads_serve_there_is_no_background() -> None:
     first, _, last = situations_for(2)
     assert all(set(one.critical) == {"main"} for one in first.scenario.tenants)
-    assert all(isinstance(one, FanOut) and one.background == 0 for one in last.scenario.tenants)
+    assert all(dict(one.options)["background"] == "0" for one in last.scenario.tenants)
 
 
 def test_names_are_unique() -> None:
@@ -51,22 +51,28 @@ def test_no_two_workloads_or_repetitions_share_their_arrivals(seed: int, repetit
     assert 0 <= mine < 2**64
 
 
-def test_the_arguments_of_a_workload_cannot_depend_on_the_arm() -> None:
-    for function in (load_arguments, seed_of, situations_for):
+def test_what_a_workload_is_told_cannot_depend_on_the_arm() -> None:
+    for function in (Tenant.order, service_options, seed_of, situations_for):
         assert "arm" not in inspect.signature(function).parameters
-    timing = Timing(seconds=5.0)
-    for index, tenant in enumerate(situations_for(2)[0].scenario.tenants):
-        told = {load_arguments(tenant, timing, seed_of(7, 3, index), 123.25) for _arm in range(4)}
-        assert len(told) == 1
 
 
 def test_a_service_is_told_everything_that_the_scenario_says() -> None:
-    arguments = load_arguments(FanOut("service-0"), Timing(seconds=5.0), 42, 123.25)
-    told = dict(zip(arguments[1::2], arguments[2::2], strict=True))
-    assert arguments[0] == "service"
-    assert (told["--seed"], told["--seconds"], told["--warmup"]) == ("42", "5", "2")
-    assert (told["--rate"], told["--helpers"], told["--background"]) == ("200", "2", "1")
-    assert told["--iterations-per-us"] == "123.25"
+    order = fan_out("service-0", 200).order(42, Timing(seconds=5.0), Path("/files"), 123.25)
+    told = service_options(order, order.options)
+    assert (order.seed, order.seconds, order.warmup_s, order.folder) == (
+        42,
+        5.0,
+        2.0,
+        Path("/files/service-0"),
+    )
+    assert (told["rate"], told["helpers"], told["background"]) == ("200", "2", "1")
+    assert told["iterations-per-us"] == "123.25"
+
+
+def test_who_is_fed_is_told_so() -> None:
+    first, _, last = situations_for(2)
+    assert all("feeder" in dict(one.options) for one in first.scenario.tenants)
+    assert not any("feeder" in dict(one.options) for one in last.scenario.tenants)
 
 
 def test_a_run_is_settled_before_it_is_measured() -> None:

@@ -1,8 +1,8 @@
-"""What a runner knows of an application: how it is asked for, started, told to begin, and what it yields.
+"""What a run knows of an application: how it is asked for, started, told to begin, and what it yields.
 
-A run goes `start` (everything is up, nobody asks it anything yet) -> `begin` (the time at which requests or
-work begin, the same for all applications of a run) -> `finish` -> `stop`. Between `start` and `begin` the
-runner may attach a policy to `pids()`.
+A run goes `start` (its processes are there) -> `await_up` (nobody asks it anything yet) -> `begin` (the time
+at which requests or work begin, the same for all applications of a run) -> `finish` -> `stop`. Between
+`await_up` and `begin` the run puts threads into their groups and attaches a policy to `pids()`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from dasec.lab.load_tool import Latencies
+from ..load_tool import Latencies
 
 HERE, CGROUP, CONTAINER, GUEST = "here", "cgroup", "container", "guest"
 """Names of places."""
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
+DRAIN_S = 5.0
+"""How long a request may still take when the schedule ends. What has no answer then has waited at
+least so long, and counts as exactly so long: left out, the slowest requests would flatter the mean."""
 
-class Kind(StrEnum):
+
+class WorkKind(StrEnum):
     """What is judged of an application."""
 
     SERVICE = "service"
@@ -40,7 +44,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WorkOrder:
     """One application of one run. Everything random follows from `seed`."""
 
     name: str
@@ -55,7 +59,9 @@ class Order:
     folder: Path
     """There, and of this order alone: raw results and logs. The driver makes it."""
     options: Mapping[str, str] = field(default_factory=lambda: NO_OPTIONS)
-    """The driver's own (drivers/README.md); one that it does not know is refused."""
+    """The driver's own; one that it does not know is refused."""
+    calibration: float = 0.0
+    """Iterations of the load tool's work loop a microsecond; 0: it finds out, alone on the host."""
 
     @property
     def total_s(self) -> float:
@@ -64,7 +70,16 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OwnCpu:
+    """What processes say of their own CPU time, for those that ended before they were looked at."""
+
+    cores: float
+    background_cores: float = 0.0
+    pids: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDone:
     """What an application did in the measured part. Files lie in the order's folder."""
 
     work: float
@@ -85,6 +100,7 @@ class Outcome:
     late_sends: int = 0
     client_cpu_s: float = 0.0
     """What a client outside the workload used."""
+    own_cpu: OwnCpu | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
     """Further numbers that the application prints, under its own names and in its units."""
     notes: tuple[str, ...] = ()
@@ -97,11 +113,11 @@ class Outcome:
 
 
 class Place(Protocol):
-    """Where processes live: a cgroup, a container, a virtual machine. experiments/places has them."""
+    """Where processes live: a cgroup, a container, a virtual machine."""
 
     @property
     def name(self) -> str:
-        """As in `PLACES`."""
+        """Of the kind of place."""
 
     @property
     def listens_at(self) -> str:
@@ -118,9 +134,16 @@ class Place(Protocol):
         """The living processes of what was started, as this host numbers them, without what only holds a
         container; of a virtual machine QEMU."""
 
+    def take_out(self, pid: int) -> None:
+        """A process that the workload itself has started turns out to be a client: to where clients are.
+        Refusal where nobody can."""
 
-class Running(Protocol):
-    """An application that is up."""
+
+class RunningWork(Protocol):
+    """An application whose processes are there."""
+
+    def await_up(self) -> None:
+        """Returns when it could take requests, or begin. Refusal if it does not come up."""
 
     def pids(self) -> tuple[int, ...]:
         """The workload's processes now, clients left out; empty for one that is not ours. Some applications
@@ -132,7 +155,7 @@ class Running(Protocol):
     def ensure_alive(self) -> None:
         """Refusal, with its last words, if it ended before its time."""
 
-    def finish(self) -> Outcome:
+    def finish(self) -> WorkDone:
         """Waits for the end of the order's time, and for late answers. Refusal if it failed."""
 
     def stop(self) -> None:
@@ -144,22 +167,21 @@ class Driver(Protocol):
 
     @property
     def name(self) -> str:
-        """As in `DRIVERS`, in experiment files and in reports."""
+        """As in experiment files and in reports."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> WorkKind:
         """What is judged."""
 
     def missing(self) -> str | None:
         """Why it cannot run here, in one line that says what to do; None: it can."""
 
-    def vcpus(self, order: Order) -> int:
+    def vcpus(self, order: WorkOrder) -> int:
         """How many threads compete for cores: what counts for the consolidation ratio."""
 
-    def critical(self, order: Order) -> tuple[str, ...]:
+    def critical(self, order: WorkOrder) -> tuple[str, ...]:
         """The names of the threads that requests wait for (`*`: any end); empty: not known, so the oracle is
         not defined. Refusal on options that it does not understand."""
 
-    def start(self, order: Order, place: Place) -> Running:
-        """Returns when it is up. Refusal if it does not come up, or cannot do what the order says; then
-        nothing is left."""
+    def start(self, order: WorkOrder, place: Place) -> RunningWork:
+        """Starts its processes. Refusal if it cannot do what the order says; then nothing is left."""

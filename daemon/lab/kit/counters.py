@@ -1,0 +1,159 @@
+"""CPU time, looked at from outside at two instants: of the machine, and of everything in a run."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .driver import OwnCpu
+from .load_driver import UNAWAITED
+from .process import name_of, thread_ids
+
+LEAST_CPU_S = 1e-6
+"""On an overloaded host a workload may get no time at all in a second; a ratio needs a number."""
+
+NOTHING_SAID = OwnCpu(0.0)
+
+IDLE_FIELDS, STEAL_FIELD, ACCOUNTED_FIELDS = (3, 4), 7, 8
+"""Positions in the `cpu` line of /proc/stat (proc_stat(5)): idle and iowait, steal; guest time is
+already in user time, so the fields behind steal do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTicks:
+    """The machine's CPU time since boot, in clock ticks."""
+
+    total: int
+    idle: int
+    stolen: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """What became of the machine's CPU time between two looks, as parts of it."""
+
+    busy: float
+    """Not idle: used by us or by others, or stolen."""
+    stolen: float
+    """Taken by the hypervisor."""
+
+    @classmethod
+    def between(cls, begin: CpuTicks, end: CpuTicks) -> CpuUse:
+        """Of looks at the same machine."""
+        total = max(1, end.total - begin.total)
+        return cls(1 - (end.idle - begin.idle) / total, (end.stolen - begin.stolen) / total)
+
+    def other_cores(self, cores: int, ours: float) -> float:
+        """How many of these cores were used by others, where `ours` were by us."""
+        return max(0.0, (self.busy - self.stolen) * cores - ours)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUsed:
+    """CPU time of a workload's living threads (process and thread id) at that time, and which of them no
+    request waits for."""
+
+    at_ns: int
+    spent_s: Mapping[tuple[int, int], float]
+    background: frozenset[tuple[int, int]]
+
+    @classmethod
+    def now(cls, pids: Iterable[int]) -> CpuUsed:
+        """Of these processes."""
+        at_ns, spent_s, background = time.monotonic_ns(), {}, set()
+        for pid, tid in thread_ids(pids):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                spent_s[pid, tid] = thread_cpu_s(pid, tid)
+                if name_of(pid, tid).startswith(UNAWAITED):
+                    background.add((pid, tid))
+        return cls(at_ns, spent_s, frozenset(background))
+
+    def threads(self, pids: Iterable[int]) -> frozenset[tuple[int, int]]:
+        """Those of these processes."""
+        return frozenset(thread for thread in self.spent_s if thread[0] in pids)
+
+
+@dataclass(frozen=True, slots=True)
+class CoresUsed:
+    """By a workload between two looks; of that by threads that no request waits for, as CPU time, too."""
+
+    cores: float
+    background: float
+    background_s: float
+
+
+def cores_between(begin: CpuUsed, end: CpuUsed, own: OwnCpu | None) -> CoresUsed:
+    """As seen from outside, in the very same time for all arms. The load tool's own counts begin with its
+    first measured request and end after the last: in a backlog that is another time. They count where threads
+    of those processes have ended before they were looked at: an ended thread has no counters."""
+    seconds = (end.at_ns - begin.at_ns) / 1e9
+    told = own if own and begin.threads(own.pids) - end.threads(own.pids) else NOTHING_SAID
+    used_s = {
+        thread: spent_s - begin.spent_s.get(thread, 0.0)
+        for thread, spent_s in end.spent_s.items()
+        if thread[0] not in told.pids
+    }
+    total_s = sum(used_s.values())
+    background_s = sum(spent_s for thread, spent_s in used_s.items() if thread in end.background)
+    background_s += told.background_cores * seconds
+    return CoresUsed(max(LEAST_CPU_S, total_s) / seconds + told.cores, background_s / seconds, background_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """All CPU counters at one instant."""
+
+    ticks: CpuTicks
+    pids: tuple[tuple[int, ...], ...]
+    """Of each workload; two may be about the same processes."""
+    tenants: tuple[CpuUsed, ...]
+    clients_s: float
+    daemon_s: float
+    blame_s: tuple[float | None, ...]
+    at_ns: int
+
+    @classmethod
+    def now(
+        cls,
+        tenants: Iterable[tuple[int, ...]],
+        clients: Iterable[int],
+        daemon: Iterable[int],
+        blame_s: tuple[float | None, ...],
+    ) -> Mark:
+        """Of these processes."""
+        ticks, pids = cpu_ticks(), tuple(tenants)
+        used = {each: CpuUsed.now(each) for each in dict.fromkeys(pids)}
+        return cls(
+            ticks,
+            pids,
+            tuple(used[each] for each in pids),
+            cpu_time_s(clients),
+            cpu_time_s(daemon),
+            blame_s,
+            time.monotonic_ns(),
+        )
+
+
+def cpu_ticks(proc: Path = Path("/proc")) -> CpuTicks:
+    """The machine's CPU time since boot."""
+    line = (proc / "stat").read_text(encoding="ascii").splitlines()[0]
+    ticks = [int(word) for word in line.split()[1 : ACCOUNTED_FIELDS + 1]]
+    return CpuTicks(sum(ticks), sum(ticks[field] for field in IDLE_FIELDS), ticks[STEAL_FIELD])
+
+
+def cpu_time_s(pids: Iterable[int], proc: Path = Path("/proc")) -> float:
+    """CPU time that the living threads of these processes have used; a vanished one counts nothing."""
+    used_s = 0.0
+    for pid in pids:
+        for thread in (proc / str(pid) / "task").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                used_s += thread_cpu_s(pid, int(thread.name), proc)
+    return used_s
+
+
+def thread_cpu_s(pid: int, tid: int, proc: Path = Path("/proc")) -> float:
+    """CPU time of one thread. Raises OSError if it is gone."""
+    return int((proc / str(pid) / "task" / str(tid) / "schedstat").read_text().split()[0]) / 1e9
