@@ -12,6 +12,7 @@ from dasec.lab.kit.ratios import Effect, Estimate, estimate, paired_ratios, verd
 from ..plan.blocks import Named
 from .analysis import JUDGED, PACE
 from .effects import effect
+from .markdown import markdown_table
 from .page import html, table
 from .rows import Row, host_line
 
@@ -106,8 +107,7 @@ def _cells(one: Difference) -> tuple[str, ...]:
 
 def text_of(found: Comparison) -> str:
     """For a terminal, or a page in Markdown."""
-    lines = [*found.conditions, "", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    return "\n".join([*lines, *("| " + " | ".join(_cells(one)) + " |" for one in found.differences)])
+    return "\n".join([*found.conditions, "", markdown_table(COLUMNS, map(_cells, found.differences))])
 
 
 def page_of(found: Comparison) -> str:

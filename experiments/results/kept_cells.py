@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .markdown import markdown_table
+
 COLOURS = ("#999999", "#0072B2", "#D55E00", "#009E73")
 
 
@@ -41,20 +43,20 @@ class Kept:
                 block = json.loads(line)
                 yield f"{file.stem}: {block['cell']}", {run["arm"]: seen(run) for run in block["runs"]}
 
-    def table(self) -> Iterator[str]:
+    def table(self) -> str:
         """Ratios to the base, mean / p99."""
-        head = f"| cell | {self.base_name}: mean, p99 ms | " + " | ".join(self.arms.values())
-        yield f"{head} | background, requests done |"
-        yield "|---" * (3 + len(self.arms)) + "|"
-        for name, runs in self.cells():
-            base, plain, ours = runs[self.base], runs[self.plain], runs[self.ours]
-            ratios = [
-                f"{run.mean_ms / base.mean_ms:.2f} / {run.p99_ms / base.p99_ms:.2f}" if run else "–"
-                for run in map(runs.get, self.arms)
-            ]
-            background = f"{ours.background_s / plain.background_s:.2f}" if plain.background_s else "–"
-            done = f"{background}, {ours.requests / plain.requests:.2f}"
-            yield f"| {name} | {base.mean_ms:.2f}, {base.p99_ms:.1f} | {' | '.join(ratios)} | {done} |"
+        head = ["cell", f"{self.base_name}: mean, p99 ms", *self.arms.values(), "background, requests done"]
+        return markdown_table(head, [self._row(name, runs) for name, runs in self.cells()])
+
+    def _row(self, name: str, runs: Mapping[str, Seen]) -> list[str]:
+        base, plain, ours = runs[self.base], runs[self.plain], runs[self.ours]
+        ratios = [
+            f"{run.mean_ms / base.mean_ms:.2f} / {run.p99_ms / base.p99_ms:.2f}" if run else "–"
+            for run in map(runs.get, self.arms)
+        ]
+        background = f"{ours.background_s / plain.background_s:.2f}" if plain.background_s else "–"
+        done = f"{background}, {ours.requests / plain.requests:.2f}"
+        return [name, f"{base.mean_ms:.2f}, {base.p99_ms:.1f}", *ratios, done]
 
     def draw(self, path: Path) -> None:
         """A group of bars for each cell: the arms' p99 over the base's."""

@@ -14,6 +14,7 @@ from ..plan.oracle import ORACLE
 from ..plan.terms import Terms
 from .analysis import JUDGED, SHARE_DOMAIN, SHARE_GOAL, WORTH, Compared, Share, Summary
 from .effects import effect
+from .markdown import markdown_table
 from .sensitivity import PICTURE as SENSITIVITY
 from .sensitivity import sensitivity
 from .settling import GOAL_PERIODS, Course
@@ -102,26 +103,21 @@ def _policies(terms: Terms) -> list[str]:
     return [arm for arm in terms.arms if arm != "none"]
 
 
-def _where(summary: Summary[Cell]) -> str:
+def _where(summary: Summary[Cell]) -> tuple[str, ...]:
     cell = summary.cell
     prototype = f" ({LOADS[cell.load].prototype})" if cell.load in LOADS else ""
-    return f"{cell.load}{prototype} | {cell.scenario.consolidation_ratio:g}" + (
-        f" | {cell.utilisation:g} | {cell.layout}"
-    )
+    ratio = f"{cell.scenario.consolidation_ratio:g}"
+    return f"{cell.load}{prototype}", ratio, f"{cell.utilisation:g}", cell.layout
 
 
 MOST_SHOWN = 9.99
 """A share beyond this says only that the oracle's gain may be none."""
 
-WHERE = "load | ratio | utilisation | layout"
+WHERE = ("load", "ratio", "utilisation", "layout")
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    columns = [*WHERE.split(" | "), *headings]
-    yield "| " + " | ".join(columns) + " |"
-    yield "|" + "---|" * len(columns)
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
+    yield markdown_table([*WHERE, *headings], rows)
 
 
 def _latency_table(terms: Terms, summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
@@ -130,7 +126,7 @@ def _latency_table(terms: Terms, summaries: Sequence[Summary[Cell]]) -> Iterator
     headings += [f"{arm}: verdict" for arm in arms if arm != CONTROL]
     rows = []
     for one in summaries:
-        row = [_where(one), f"{one.mean_ms:.2f}, {one.p99_ms:.1f}"]
+        row = [*_where(one), f"{one.mean_ms:.2f}, {one.p99_ms:.1f}"]
         row += [effect(one.arms[arm].ratios.get(metric)) for arm in arms for metric in JUDGED]
         row += [_verdict(one.arms[arm]) for arm in arms if arm != CONTROL]
         rows.append(row)
@@ -146,7 +142,7 @@ def _share_table(terms: Terms, summaries: Sequence[Summary[Cell]]) -> Iterator[s
     headings = [f"{arm}: {what}" for arm in arms for what in (*JUDGED, "goal")]
     rows = []
     for one in summaries:
-        row = [_where(one)]
+        row = [*_where(one)]
         for arm in arms:
             found = one.arms[arm]
             row += [_share(found.shares.get(metric)) for metric in JUDGED]
@@ -184,7 +180,7 @@ def _side_table(terms: Terms, summaries: Sequence[Summary[Cell]]) -> Iterator[st
     for one in summaries:
         for arm in arms:
             found = one.arms[arm]
-            row = [_where(one), arm, *(effect(found.ratios.get(name)) for name in names)]
+            row = [*_where(one), arm, *(effect(found.ratios.get(name)) for name in names)]
             rows.append([*row, f"{found.least_cpu:.2f}", f"{100 * found.daemon_cpu:.2f}"])
     return _table(headings, rows)
 
@@ -194,7 +190,7 @@ def _trust_table(summaries: Sequence[Summary[Cell]]) -> Iterator[str]:
     rows = []
     for one in summaries:
         spread = ", ".join(f"{one.spread[metric]:.2f}" for metric in JUDGED if metric in one.spread)
-        row = [_where(one), str(one.repetitions), f"{one.busy:.0%}", spread]
+        row = [*_where(one), str(one.repetitions), f"{one.busy:.0%}", spread]
         rows.append([*row, f"{one.other_cores:.2f}", f"{one.steal:.1%}"])
     return _table(headings, rows)
 

@@ -9,6 +9,7 @@ from ..plan.cells import Cell
 from ..plan.terms import Terms
 from ..plan.variants import VARIED, variant_of
 from .analysis import JUDGED, Compared, Summary
+from .markdown import markdown_table
 
 PICTURE = "sensitivity.png"
 
@@ -34,10 +35,10 @@ def sensitivity(terms: Terms, summaries: Sequence[Summary[Cell]]) -> Iterator[st
         arms = [*(f"{VARIED}:{constant}={value}" for value in values), *_usual(terms)]
         yield f"### {constant}"
         yield ""
-        yield "| cell | " + " | ".join([*values, *("usual" for _ in _usual(terms))]) + " |"
-        yield "|" + "---|" * (1 + len(arms))
-        for one in summaries:
-            yield f"| {one.cell.name} | " + " | ".join(_ratios(one.arms[arm]) for arm in arms) + " |"
+        head = ["cell", *values, *("usual" for _ in _usual(terms))]
+        yield markdown_table(
+            head, ([one.cell.name, *(_ratios(one.arms[arm]) for arm in arms)] for one in summaries)
+        )
         yield ""
 
 

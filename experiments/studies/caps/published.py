@@ -33,5 +33,5 @@ EACH = replace(
 
 def publish() -> None:
     """Print and draw them."""
-    click.echo("\n".join((*KEPT.table(), "", *EACH.table())))
+    click.echo(f"{KEPT.table()}\n\n{EACH.table()}")
     KEPT.draw(KEPT.results / "p99.png")

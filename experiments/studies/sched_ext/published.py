@@ -25,5 +25,5 @@ KEPT = Kept(
 
 def publish() -> None:
     """Print and draw them."""
-    click.echo("\n".join(KEPT.table()))
+    click.echo(KEPT.table())
     KEPT.draw(KEPT.results / "p99.png")

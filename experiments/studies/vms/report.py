@@ -11,6 +11,7 @@ from dasec.lab.kit.ratios import CONFIDENCE
 from ...plan.cells import Cell
 from ...results.analysis import JUDGED, Summary
 from ...results.effects import effect
+from ...results.markdown import markdown_table
 from ...results.plots import draw
 from .wish import Wish
 
@@ -43,8 +44,7 @@ def _lines(
         f" intervals; below 1 is better. `{CONTROL}` is the plain host once more: noise."
     )
     yield ""
-    yield "| " + " | ".join(columns) + " |"
-    yield "|" + "---|" * len(columns)
+    rows = []
     for one in summaries:
         row = [
             one.cell.load,
@@ -54,8 +54,8 @@ def _lines(
         ]
         row += [effect(one.arms[arm].ratios.get(metric)) for arm in (CONTROL, *policies) for metric in JUDGED]
         row += [str(one.arms[arm].verdict or "–") for arm in policies]
-        yield "| " + " | ".join(row) + " |"
-    yield ""
+        rows.append(row)
+    yield from (markdown_table(columns, rows), "")
     for one in summaries:
         cpu = ", ".join(f"{arm} {one.arms[arm].daemon_cpu:.3f}" for arm in policies)
         yield f"- {one.cell.load}, ratio {one.cell.ratio:g}: daemon, cores: {cpu}; steal {one.steal:.1%}."

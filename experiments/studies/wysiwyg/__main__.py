@@ -8,31 +8,17 @@ Four minutes on one core, no root.
 from __future__ import annotations
 
 import csv
-import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from .fleet import Outcome, Placement, containers, fleet
+from .published import PARTS, PICTURE, RUNS, Row, draw, table
 
-PARTS = tuple(tenth / 10 for tenth in range(1, 11))
 SETTLED = 1.0
 """Average lives until the fleet is full."""
-
-
-class Row(NamedTuple):
-    """One run."""
-
-    part: float
-    placement: str
-    seed: int
-    shared: float
-    refused: int
-    exclusive: int
-    choice_us: float
 
 
 def rows(hosts: int, count: int, offered: float, seeds: int) -> Iterator[Row]:
@@ -43,68 +29,6 @@ def rows(hosts: int, count: int, offered: float, seeds: int) -> Iterator[Row]:
                 arrivals = containers(seed, count, hosts, offered)
                 outcome: Outcome = fleet(hosts, placement).run(arrivals, part, SETTLED)
                 yield Row(part, placement.value, seed, *outcome)
-
-
-def shared(row: Row) -> float:
-    """Figure 4a, in percent."""
-    return 100 * row.shared
-
-
-def refused(row: Row) -> float:
-    """Figure 4b, in percent."""
-    return 100 * row.refused / row.exclusive
-
-
-def choice(row: Row) -> float:
-    """Figure 5, in microseconds."""
-    return row.choice_us
-
-
-def table(found: Sequence[Row]) -> Iterator[str]:
-    """Means over the seeds."""
-    names = list(Placement)
-    yield (
-        "| exclusive | shared CPU time: "
-        + " | ".join(names)
-        + " | refused: "
-        + " | ".join(names)
-        + " | choice, µs: "
-        + " | ".join(names)
-        + " |"
-    )
-    yield "|" + "---|" * (1 + 3 * len(names))
-    for part in PARTS:
-        mine = [[row for row in found if (row.part, row.placement) == (part, name)] for name in names]
-        shared = [f"{100 * statistics.mean(row.shared for row in each):.1f} %" for each in mine]
-        refused = [
-            f"{100 * statistics.mean(row.refused / row.exclusive for row in each):.1f} %" for each in mine
-        ]
-        choice = [f"{statistics.mean(row.choice_us for row in each):.0f}" for each in mine]
-        yield f"| {100 * part:.0f} % | " + " | ".join((*shared, *refused, *choice)) + " |"
-
-
-def draw(found: Sequence[Row], path: Path) -> None:
-    """The three figures beside each other."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 3, figsize=(13, 4), dpi=110, layout="constrained")
-    panels = (
-        ("4a: exclusive containers' CPU time\non shared CPUs, %", shared),
-        ("4b: refused though there was room, %", refused),
-        ("5: CPU time of a choice, µs", choice),
-    )
-    for axis, (title, value) in zip(axes, panels, strict=True):
-        for name in Placement:
-            heights = [
-                statistics.mean(value(row) for row in found if row[:2] == (part, name)) for part in PARTS
-            ]
-            axis.plot([100 * part for part in PARTS], heights, marker="o", markersize=3, label=name)
-        axis.set(title=title, xlabel="containers that are exclusive, %", ylim=(0, None))
-    axes[0].legend()
-    figure.savefig(path)
 
 
 @click.command()
@@ -121,14 +45,14 @@ def command(hosts: int, count: int, offered: float, seeds: int, out: Path | None
         found.append(row)
         if sys.stderr.isatty():
             print(f"\r{len(found)} of {expected} runs", end="", file=sys.stderr, flush=True)
-    print("\n".join(table(found)))
+    print(table(found))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        with (out / "runs.csv").open("w", newline="", encoding="utf-8") as file:
+        with (out / RUNS).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(Row._fields)
             writer.writerows(found)
-        draw(found, out / "figure.png")
+        draw(found, out / PICTURE)
 
 
 if __name__ == "__main__":

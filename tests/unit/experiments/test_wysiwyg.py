@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
 
-from experiments.studies.wysiwyg.__main__ import Row, table
 from experiments.studies.wysiwyg.fleet import Outcome, Placement, containers, fleet
+from experiments.studies.wysiwyg.published import read, table
 
 HOME = Path(__file__).parents[3] / "experiments/studies/wysiwyg"
 
@@ -19,15 +18,9 @@ def simulated(part: float, placement: Placement) -> Outcome:
 
 
 def test_the_kept_runs_give_the_published_tables() -> None:
-    with (HOME / "results/runs.csv").open(encoding="utf-8") as file:
-        lines = list(csv.reader(file))
-    assert tuple(lines[0]) == Row._fields
-    rows = [
-        Row(float(part), name, int(seed), float(shared), int(refused), int(exclusive), float(choice))
-        for part, name, seed, shared, refused, exclusive, choice in lines[1:]
-    ]
+    rows = read(HOME / "results")
     published = (HOME / "README.md").read_text(encoding="utf-8")
-    for line in list(table(rows))[2:]:
+    for line in table(rows).splitlines()[2:]:
         part, *values = line.strip("| ").split(" | ")
         for first in (0, 3, 6):
             assert f"| {part} | {' | '.join(values[first : first + 3])} |" in published

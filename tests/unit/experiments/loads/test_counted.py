@@ -137,8 +137,9 @@ def test_sensitivity_has_a_table_for_each_constant_with_its_values_in_order() ->
     assert values_of(WIDE)["burst_us"] == ("500", "2000", "8000")
     lines = list(sensitivity(WIDE, summaries()))
     assert [line for line in lines if line.startswith("###")] == [f"### {name}" for name in values_of(WIDE)]
-    assert lines[2] == "| cell | 3 | 20 | usual |"
-    assert lines[4].endswith("| 0.500 / 0.500 | 1.000 / 1.000 | 1.000 / 1.000 |")
+    head, _, *rows = lines[2].splitlines()
+    assert head == "| cell | 3 | 20 | usual |"
+    assert rows[0].endswith("| 0.500 / 0.500 | 1.000 / 1.000 | 1.000 / 1.000 |")
 
 
 def test_sensitivity_is_drawn_where_a_constant_was_varied_only(tmp_path: Path) -> None:
