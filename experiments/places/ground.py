@@ -9,11 +9,27 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit import facts
 from dasec.lab.kit.blame import BlameWatch
 from dasec.lab.kit.errors import Interrupted, interruptible
 from dasec.lab.kit.untouched import changes, look
 
+from ..results.store import Asked, WishT
+
 Say = Callable[[str], None]
+IDENTITY = ("kernel", "machine", "cpus", "cpu_model")
+
+
+def this_host(known: Asked[WishT] | None, folder: Path) -> dict[str, object]:
+    """What measures: as it is known, or found now. Refuses to go on with what another host has measured."""
+    now = facts.metadata()
+    if known is None:
+        return now
+    if other := [name for name in IDENTITY if known.host.get(name) != now[name]]:
+        raise Refusal(
+            ExitStatus.USAGE, f"--out: {folder}: of another host ({', '.join(other)}): name another folder"
+        )
+    return dict(known.host)
 
 
 @contextlib.contextmanager

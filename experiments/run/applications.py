@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit import facts, needs
+from dasec.lab.kit import needs
 from dasec.lab.kit.load_driver import calibrate
 
 from ..drivers.catalogue import DRIVERS
-from ..places.ground import leaving_as_before
+from ..places.ground import leaving_as_before, this_host
 from ..places.places import missing_place, unready_place
 from ..plan.file import Told
 from ..plan.schema import Experiment, checked
@@ -32,8 +31,6 @@ KEYS = ("mix",)
 
 CALIBRATION = "iterations-per-us"
 """As the store has it of the host: one number for all runs that are compared."""
-
-IDENTITY = ("kernel", "machine", "cpus", "cpu_model")
 
 
 def experiment_in(told: Told, file: Path) -> Experiment:
@@ -66,7 +63,7 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     known = store.asked()
     if known is not None:
         store.check_options(known, wish)
-    host = _same_host(known.host, out) if known else _host()
+    host = this_host(known, out) | ({} if known else _calibrated())
     store.belonging_to(known, wish, host)
     note(out, found.conditions)
     calibration = float(str(host[CALIBRATION]))
@@ -99,20 +96,10 @@ def side(told: Told, folder: Path) -> Side:
     return Side(folder, results.experiment.title, asked, results.asked.host, results.rows)
 
 
-def _same_host(known: Mapping[str, object], folder: Path) -> dict[str, object]:
-    """Refuses to go on with what another one has measured."""
-    now = facts.metadata()
-    if other := [name for name in IDENTITY if known.get(name) != now[name]]:
-        raise Refusal(
-            ExitStatus.USAGE, f"--out: {folder}: of another host ({', '.join(other)}): name another folder"
-        )
-    return dict(known)
-
-
-def _host() -> dict[str, object]:
-    """What measures, and how fast it is: once, so that an experiment that goes on has the same work."""
+def _calibrated() -> dict[str, object]:
+    """How fast this host is: once, so that an experiment that goes on has the same work."""
     with tempfile.TemporaryDirectory(prefix="dasec-apps-") as folder:
-        return {**facts.metadata(), CALIBRATION: calibrate(Path(folder))}
+        return {CALIBRATION: calibrate(Path(folder))}
 
 
 def _announce(wish: Experiment, found: Schedule) -> None:

@@ -22,7 +22,7 @@ from guests.throw_away import missing_tools
 
 from ..places.counted.kernels import KERNELS, PATCHED, or_refuse
 from ..places.counted.machine import TOOLS
-from ..places.ground import leaving_as_before
+from ..places.ground import leaving_as_before, this_host
 from ..plan.blocks import Block, blocks_of
 from ..plan.cells import Suite
 from ..plan.contests import Contests
@@ -159,7 +159,7 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     if experiment.place is Place.HOST:
         needs.check_root()
         needs.check_libraries()
-        known = store.belonging_to(known, experiment, known.host if known else facts.metadata())
+        known = store.belonging_to(known, experiment, this_host(known, out))
         for line in facts.warnings(experiment.cpus):
             click.echo(f"warning: {line}")
         if missing:

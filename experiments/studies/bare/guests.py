@@ -23,7 +23,7 @@ from guests.bare.machine import Accelerator, why_not_kvm
 from guests.built import HostCannotError
 from guests.libvirtd import missing_tools
 
-from ...places.ground import leaving_as_before
+from ...places.ground import leaving_as_before, this_host
 from ...plan.blocks import Block
 from ...plan.file import Told, validated
 from ...results.compare import Side
@@ -60,9 +60,8 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     finished = {one.repetition for one in store.done()}
     _announce(wish, wish.repetitions - len(finished))
     accelerator = accelerator_for(wish)
-    known = store.belonging_to(
-        known, wish, known.host if known else {**facts.metadata(), ACCELERATOR: str(accelerator)}
-    )
+    host = {**this_host(known, out), ACCELERATOR: str(accelerator)}
+    known = store.belonging_to(known, wish, host)
     for line in facts.warnings(len(os.sched_getaffinity(0))):
         click.echo(f"warning: {line}")
 

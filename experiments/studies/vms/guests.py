@@ -20,7 +20,7 @@ from dasec.lab.kit.sentinel import measuring
 from guests.built import HostCannotError, guest_image
 from guests.libvirtd import missing_tools
 
-from ...places.ground import leaving_as_before
+from ...places.ground import leaving_as_before, this_host
 from ...plan.blocks import Block
 from ...plan.file import Told, validated
 from ...results.compare import Side
@@ -57,7 +57,7 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
         image = guest_image("small")
     except HostCannotError as cannot:
         raise Refusal(ExitStatus.HOST, str(cannot)) from cannot
-    known = store.belonging_to(known, wish, known.host if known else facts.metadata())
+    known = store.belonging_to(known, wish, this_host(known, out))
     for line in facts.warnings(wish.cores):
         click.echo(f"warning: {line}")
     leaving_as_before(out, lambda: _measure(wish, store, image))
