@@ -10,6 +10,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 BUILD = str(REPOSITORY / "kvm-patches/build")
 KERNEL = (BUILD, "guest")
+NEXT = (BUILD, "guest-6.12")
 SCHED_EXT = (BUILD, "sched_ext")
 IMAGES = (sys.executable, str(REPOSITORY / "vm-images/build.py"))
 SAID = 4000
@@ -25,6 +26,11 @@ class HostCannotError(Exception):
 def patched_image(*options: str) -> Path:
     """The bzImage of `kvm-patches/build guest OPTIONS`."""
     return _built([*KERNEL, *options])
+
+
+def next_image(*options: str) -> Path:
+    """The bzImage of `kvm-patches/build guest-6.12 OPTIONS`."""
+    return _built([*NEXT, *options])
 
 
 def sched_ext_image() -> Path:

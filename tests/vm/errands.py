@@ -6,7 +6,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.places.counted.machine import Run, Task, measure
 from experiments.results.store import RUNS
+from experiments.studies.bandwidth.guest import machine_of
 from experiments.studies.testbed.quick import quick
 from guests.boot import GuestRun
 from guests.built import REPOSITORY, guest_image, patched_image, sched_ext_image
@@ -19,6 +21,13 @@ JOBS = (
     *("fuzz", "stress"),
 )
 SELFTESTS = ("interface_test", "behaviour_test")
+
+OVERRUN = "work:threads=3:quota=30000:period=10000:seconds=2"
+LEAK = "work:threads=3:quota=100000:period=100000:writes=8:seconds=0.7"
+"""Three threads whose quota suffices; three that compute while their limit of one CPU is written again."""
+
+SHORT = (f"{OVERRUN}:on=0", f"{OVERRUN}:on=0:burst=12000", f"{LEAK}:on=0")
+"""Of the study on bandwidth so much as takes seconds and no patch."""
 
 PATCHED = "patched"
 SCHED_EXT = "sched_ext"
@@ -66,6 +75,17 @@ class JobsRun:
         with tempfile.TemporaryDirectory() as scratch:
             initramfs = packed_jobs(kernel, Path(scratch))
             return run_jobs(counting_qemu(), kernel, initramfs, self.cpus, JOBS + SELFTESTS, GUEST_TIMEOUT_S)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortFigures:
+    """What is lost and given twice on Debian's kernel, and what a burst makes of it."""
+
+    def __call__(self) -> tuple[Run, ...]:
+        with tempfile.TemporaryDirectory() as scratch:
+            machine = machine_of("6.12-debian", 3, Path(scratch))
+            task = Task("short figures", ",".join(SHORT), len(SHORT))
+            return tuple(measure(machine, task, lambda: None).runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The thesis on CFS bandwidth control, and our series: what each claims, measured in counted guests."""
