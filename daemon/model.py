@@ -362,6 +362,16 @@ class Restored:
     failed: tuple[str, ...]
     waiting: tuple[str, ...] = ()
 
+    def with_more(self, other: Restored) -> Restored:
+        """Both together."""
+        return Restored(
+            self.put_back + other.put_back,
+            self.left_alone + other.left_alone,
+            self.vanished + other.vanished,
+            self.failed + other.failed,
+            self.waiting + other.waiting,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:

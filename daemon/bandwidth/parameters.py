@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BandwidthParameters:
-    """`caps`: where a limit binds, cap those that nobody waits for, so that the others never stop."""
+    """`caps`: where a limit binds, cap those that nobody waits for, so that the others never stop. `burst`:
+    where a limit saves up nothing, let it save up a jiffy for each thread."""
 
     caps: bool = False
+    burst: bool = False

@@ -37,8 +37,9 @@ class OnForeignWrite(StrEnum):
 @dataclass(frozen=True, slots=True)
 class HostSettings:
     """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants.
-    `caps`: whether limits are looked at. `vm_level`: how deep the groups lie that are VMs to our
-    scheduler; `partial`: whether it has only the threads of workloads, and the kernel's own all others."""
+    `caps`: whether limits are looked at. `burst`: whether they get a small burst. `vm_level`: how deep the
+    groups lie that are VMs to our scheduler; `partial`: whether it has only the threads of workloads, and the
+    kernel's own all others."""
 
     cpus: frozenset[Core] | None = None
     own_groups: bool = False
@@ -48,6 +49,7 @@ class HostSettings:
     edges: Level = Level.NONE
     most: int = MOST_THREADS
     caps: bool = False
+    burst: bool = False
     vm_level: int = VM_LEVEL
     partial: bool = False
 

@@ -1,13 +1,14 @@
 """All kinds of knobs, in the order in which they are put back.
 
 Policies first: a thread of SCHED_EXT takes no slice. Then slices and masks, they are per thread; then
-weights; then quotas, of which the groups around may allow
-no more; then the group that a thread is in; and when groups of ours are gone, what those needed.
+weights; then bursts, below which no quota may be; then quotas, of which the groups around may allow no more;
+then the group that a thread is in; and when groups of ours are gone, what those needed.
 A new kind is a file beside this one, and its line here.
 """
 
 from __future__ import annotations
 
+from .bursts import BURST
 from .groups import CGROUP, CONTROLLERS
 from .knob import NativeKnob
 from .masks import AFFINITY
@@ -28,6 +29,7 @@ TABLE: tuple[NativeKnob, ...] = (
     EXT_WEIGHT,
     WEIGHT_V1,
     WEIGHT_V2,
+    BURST,
     QUOTA,
     CGROUP,
     CONTROLLERS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from typing import NamedTuple
 
 from . import procfs
@@ -11,6 +12,7 @@ from .cgroupfs import Hierarchy, write
 from .errors import unknown_format
 
 NO_QUOTA = "max"
+V1_QUOTA = "cpu.cfs_quota_us"
 
 
 _ATTEMPTS = 3
@@ -27,9 +29,42 @@ class GroupUse(NamedTuple):
     stopped_periods: int = 0
 
 
+_MONOTONIC_COARSE = 6
+"""CLOCK_MONOTONIC_COARSE of linux/time.h, which ticks once a jiffy; Python has no name for it."""
+
+
+def jiffy_us() -> int:
+    """How long a jiffy of this kernel is."""
+    return round(time.clock_getres(_MONOTONIC_COARSE) * 1_000_000)
+
+
 def quota_file(hierarchy: Hierarchy, group: str) -> str:
     """The file that holds the group's quota; on v1 its period is beside it. The top group has none on v2."""
-    return f"{hierarchy.directory(group)}/{'cpu.cfs_quota_us' if hierarchy.version == 1 else 'cpu.max'}"
+    return f"{hierarchy.directory(group)}/{V1_QUOTA if hierarchy.version == 1 else 'cpu.max'}"
+
+
+def quota_file_at(directory: str) -> str:
+    """The same of a group's directory, whichever version its hierarchy is of."""
+    v1 = f"{directory}/{V1_QUOTA}"
+    return v1 if os.path.exists(v1) else f"{directory}/cpu.max"
+
+
+def burst_file(file: str) -> str:
+    """The one with the burst, beside that with the quota. Kernels before 5.14 have none."""
+    return f"{os.path.dirname(file)}/{'cpu.cfs_burst_us' if _is_v1(file) else 'cpu.max.burst'}"
+
+
+def read_burst(file: str) -> int:
+    """In microseconds; 0: none. Raises ThreadGone, or OSError."""
+    word, _, _ = procfs.read_bytes(file).partition(b"\n")
+    if not word.isdigit():
+        raise unknown_format(f"{file} holds no burst")
+    return int(word)
+
+
+def write_burst(file: str, burst_us: int) -> None:
+    """Set it. Raises OSError."""
+    write(file, f"{burst_us}\n")
 
 
 def read_quota(file: str) -> str:
@@ -95,7 +130,7 @@ def usage_of(directory: str) -> GroupUse:
 
 
 def _is_v1(file: str) -> bool:
-    return os.path.basename(file) == "cpu.cfs_quota_us"
+    return os.path.basename(file) == V1_QUOTA
 
 
 def _word(file: str) -> str:

@@ -233,7 +233,7 @@ def _host(order: Order, journal: Journal | NoJournal) -> Host:
 
 
 def _host_settings(order: Order) -> HostSettings:
-    settings = order.config.host
+    settings, limits = order.config.host, order.config.parameters().of(BandwidthParameters)
     return HostSettings(
         cpus=None if order.cpus is None else frozenset(map(Core, order.cpus)),
         own_groups=settings.own_cgroups,
@@ -244,7 +244,8 @@ def _host_settings(order: Order) -> HostSettings:
         most=settings.max_threads_per_workload,
         vm_level=settings.vm_level,
         partial=settings.partial,
-        caps=order.config.parameters().of(BandwidthParameters).caps,
+        caps=limits.caps,
+        burst=limits.burst,
     )
 
 

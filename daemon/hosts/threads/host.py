@@ -37,6 +37,7 @@ from ..host import BY_DEFAULT, HostSettings
 from .act import Actuator
 from .adopt import Adoption
 from .ahead import WriteAhead
+from .bursts import Bursts
 from .cores import CoreWatch
 from .crew import Crew
 from .custody import Custody
@@ -82,10 +83,8 @@ class ThreadsHost:
         self._watch = WeightWatch()
         self._cores = CoreWatch(settings.cpus, sysfs)
         own = settings.own_groups
-        groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own else None
-        self._groups = groups
-        stock = Adoption(capabilities, self._hierarchy, own, journal, proc)
-        adoption = interface.adoption(stock)
+        self._groups = groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own else None
+        adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own, journal, proc))
         kernel = kernel or LinuxKernel()
         put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
         self._crew = Crew(
@@ -104,9 +103,11 @@ class ThreadsHost:
         self._counters: dict[VcpuId, Counters] = {}
         self._sampler: Looks = interface.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
-        self._limits = LimitLooks(self._hierarchy if settings.caps and capabilities.cap else None)
-        self._turn = 0
-        self._stale = False
+        looks = (settings.caps or settings.burst) and capabilities.cap
+        self._limits = LimitLooks(self._hierarchy if looks else None)
+        bursts = looks and settings.burst and not settings.dry_run
+        self._bursts = Bursts(journal, kernel, self._notices, proc) if bursts else None
+        self._turn, self._stale = 0, False
         raise_open_files()
 
     @property
@@ -155,10 +156,13 @@ class ThreadsHost:
 
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""
-        return self._crew.restore()
+        restored = self._crew.restore()
+        return restored if self._bursts is None else restored.with_more(self._bursts.restore())
 
     def close(self) -> None:
         """Put everything back and let all descriptors go."""
+        if self._bursts is not None:
+            self._bursts.restore()
         self._crew.close()
         self._watch.close()
         self._limits.close()
@@ -184,6 +188,8 @@ class ThreadsHost:
         """What they may use may be something else now."""
         self._workloads = self._crew.workloads()
         self._limits.follow(self._crew.homes, self._crew.threads())
+        if self._bursts is not None:
+            self._bursts.follow(self._limits.limited)
 
     def _look_at_knobs(self, sample: LookedAt) -> None:
         """Knobs that somebody else may have written, and groups whose thread has ended."""

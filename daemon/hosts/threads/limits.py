@@ -19,13 +19,14 @@ _UNUSED = GroupUse(0, 0)
 
 class Limited(NamedTuple):
     """A workload, its tightest limit in millionths of a core, the directory of the group that has it (0 and
-    empty: there is none around all of its threads), and those of its threads whose own group may be
-    limited."""
+    empty: there is none around all of its threads), those of its threads whose own group may be limited, and
+    how many it has."""
 
     workload: str
     around_ppm: int
     directory: str
     threads: Sequence[ManagedThread]
+    size: int = 0
 
 
 class LimitLooks:
@@ -33,7 +34,7 @@ class LimitLooks:
 
     def __init__(self, hierarchy: Hierarchy | None) -> None:
         self._hierarchy = hierarchy
-        self._limited: tuple[Limited, ...] = ()
+        self.limited: tuple[Limited, ...] = ()
         self._files = FileWatch()
         self._owners: dict[str, ManagedThread] = {}
 
@@ -42,14 +43,17 @@ class LimitLooks:
         if self._hierarchy is None:
             return
         members: dict[str, list[ManagedThread]] = {name: [] for name in homes}
+        sizes = dict.fromkeys(homes, 0)
         owners: dict[str, ManagedThread] = {}
         for thread in threads:
+            if thread.workload in sizes:
+                sizes[thread.workload] += 1
             if thread.workload in members and self._sees_quota(self._hierarchy, thread):
                 members[thread.workload].append(thread)
                 owners.update(dict.fromkeys(_files_of(self._hierarchy, thread), thread))
         self._watch(owners)
-        self._limited = tuple(
-            one
+        self.limited = tuple(
+            one._replace(size=sizes[name])
             for name, home in homes.items()
             if (one := self._limit(self._hierarchy, name, home, members[name])) is not None
         )
@@ -78,7 +82,7 @@ class LimitLooks:
     def take(self) -> dict[str, Limits]:
         """Totals as they are now. A group that vanished limits nobody."""
         found: dict[str, Limits] = {}
-        for workload, around_ppm, directory, threads in self._limited:
+        for workload, around_ppm, directory, threads, _ in self.limited:
             try:
                 used_ns, throttled_ns = (bandwidth.usage_of(directory) if directory else _UNUSED)[:2]
             except (ThreadGone, OSError):
