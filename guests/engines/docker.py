@@ -1,4 +1,4 @@
-"""Docker, with its own containerd."""
+"""Docker, beside a containerd, as Debian starts them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from guests.waiting import wait_for
 DOCKERD = (
     *("/usr/sbin/dockerd", "--iptables=false", "--ip6tables=false", "--bridge=none"),
     *("--live-restore", "-H", "unix:///run/docker.sock"),
+    *("--containerd", "/run/containerd/containerd.sock"),
 )
 """Without a network of its own; containers outlive a daemon that is restarted."""
 
@@ -22,6 +23,8 @@ class Docker:
 
     def __init__(self, place: Place) -> None:
         self.place = place
+        containerd = place.spawn("/usr/bin/containerd")
+        wait_for(lambda: containerd.poll() is not None or place.answers("/usr/bin/ctr", "version"))
         self._daemon = self._start_daemon()
         self.say("load", "--input", with_image(place))
 

@@ -112,6 +112,8 @@ class Place:
 
     def close(self) -> None:
         """End everybody who is in this network: engines, monitors, containers. Remove their groups."""
+        for state in (each for top in _top_groups() - self._groups for each in top.rglob("freezer.state")):
+            state.write_text("THAWED")  # who is paused does not end
         network = (self.root.parent / "ns/net").stat().st_ino
         wait_for(lambda: not _end(_those_in(network) - {self._holder.pid}))
         self._holder.kill()

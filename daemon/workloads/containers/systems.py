@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,8 +45,12 @@ class System(NamedTuple):
 def systems(root: Path, hierarchy: Hierarchy, proc: str = procfs.PROC) -> Iterator[System]:
     """Those that run now below `root`, the machine's."""
     top = hierarchy.root.rstrip("/")
-    for group in hierarchy.children(hierarchy.root):
-        if group.startswith(f"{top}/{PAYLOAD}") and (name := _watched(hierarchy, group, proc)) is not None:
+    groups = hierarchy.children(hierarchy.root)
+    watchers = dict(
+        _watchers(hierarchy, (group for group in groups if group.startswith(f"{top}/{MONITOR}")), proc)
+    )
+    for group in groups if watchers else ():
+        if group.startswith(f"{top}/{PAYLOAD}") and (name := _watched(hierarchy, group, watchers, proc)):
             yield System(name, group)
     for group in hierarchy.children(f"{top}/{MACHINES}"):
         named = _SCOPE.fullmatch(group.rpartition("/")[2])
@@ -69,33 +73,33 @@ def stamps(hierarchy: Hierarchy) -> dict[str, int]:
     return found
 
 
-def _watched(hierarchy: Hierarchy, payload: str, proc: str) -> str | None:
-    """What the system in that group is called. None: no monitor is there whose child is in it."""
-    monitor = payload.replace(PAYLOAD, MONITOR)
-    for watcher in hierarchy.members(monitor):
+def _watchers(hierarchy: Hierarchy, groups: Iterable[str], proc: str) -> Iterator[tuple[int, str]]:
+    """The monitors in these groups, and what each one's system is called."""
+    for watcher in (member for group in groups for member in hierarchy.members(group)):
         try:
             said = procfs.read_bytes(f"{proc}/{watcher}/cmdline").replace(b"\0", b" ").rstrip()
         except (ThreadGone, OSError):
             continue
         words = _WATCHING.fullmatch(said)
-        if words is not None and _has_child_of(watcher, hierarchy, payload, proc):
-            return f"{_engine(words['place'])}:{words['name'].decode(errors='replace')}"
+        if words is not None:
+            yield watcher, f"{_engine(words['place'])}:{words['name'].decode(errors='replace')}"
+
+
+def _watched(hierarchy: Hierarchy, payload: str, watchers: Mapping[int, str], proc: str) -> str | None:
+    """What the system in that group is called: by the monitor that is the parent of somebody in it. The names
+    of the two groups may differ: each has a number of its own where one was left over."""
+    for group in hierarchy.below(payload).groups:
+        for member in hierarchy.members(group):
+            if (name := watchers.get(_parent(member, proc))) is not None:
+                return name
     return None
 
 
-def _has_child_of(watcher: int, hierarchy: Hierarchy, payload: str, proc: str) -> bool:
-    return any(
-        _parent(member, proc) == watcher
-        for group in hierarchy.below(payload).groups
-        for member in hierarchy.members(group)
-    )
-
-
-def _parent(member: int, proc: str) -> int | None:
+def _parent(member: int, proc: str) -> int:
     try:
         return procfs.parse_parent(procfs.read_bytes(f"{proc}/{member}/stat"))
     except (ThreadGone, OSError):
-        return None
+        return 0
 
 
 def _engine(place: bytes) -> str:

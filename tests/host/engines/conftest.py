@@ -1,4 +1,5 @@
-"""Real engines for all tests of this folder, in one place of theirs."""
+"""Real engines for all tests of this folder, each in a place of its own: a dockerd that finds a containerd
+takes it."""
 
 from __future__ import annotations
 
@@ -19,28 +20,26 @@ ENGINES: dict[str, Callable[[Place], Engine]] = {"docker": Docker, "podman": Pod
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Engine]]:
+    """The engine of that name; each is started once."""
     require_host()
     if (reason := why_not_engines()) is not None:
         refuse(reason)
     if find_hierarchy().version != 1:
         refuse("needs cgroup v1, where no engine needs systemd")
-    made = Place(tmp_path_factory.mktemp("engines") / "log")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="session")
-def started(place: Place) -> Callable[[str], Engine]:
-    """The engine of that name; each is started once."""
+    logs = tmp_path_factory.mktemp("engines")
+    places: dict[str, Place] = {}
     known: dict[str, Engine] = {}
 
     def engine(name: str) -> Engine:
         if name not in known:
-            known[name] = ENGINES[name](place)
+            places[name] = Place(logs / name)
+            known[name] = ENGINES[name](places[name])
         return known[name]
 
-    return engine
+    yield engine
+    for place in places.values():
+        place.close()
 
 
 @pytest.fixture

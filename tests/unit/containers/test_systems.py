@@ -53,6 +53,13 @@ def test_the_number_that_lxc_adds_to_a_group_is_no_part_of_the_name(tree: Tree) 
     assert found(tree) == [("lxc:web", "/lxc.payload.web-1")]
 
 
+def test_a_payload_that_was_left_over_gives_the_next_one_a_number_and_its_monitor_none(tree: Tree) -> None:
+    lxc(tree, "/var/lib/lxc", "web")
+    (tree.cgroup / "lxc.payload.web").rename(tree.cgroup / "lxc.payload.web-1")
+    tree.write("sys/fs/cgroup/lxc.payload.web/cgroup.threads", "")
+    assert found(tree) == [("lxc:web", "/lxc.payload.web-1")]
+
+
 def test_a_group_whose_monitor_is_not_the_parent_of_anybody_in_it_is_no_system(tree: Tree) -> None:
     lxc(tree, "/var/lib/lxc", "web", parent=1)
     assert found(tree) == []
