@@ -95,7 +95,7 @@ def check_arrivals(repository: Path, folder: Path, arms: set[str]) -> None:
 def check_report(folder: Path) -> None:
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<h2>Knobs at the end of a run</h2>" in page
-    assert (folder / "raw" / CELL / "0-critical" / "dasec.jsonl").exists()
+    assert (folder / "raw" / CELL / "0-critical.jsonl").exists()
     for name in ("results.json", "runs.csv", "comparisons.csv"):
         assert (folder / name).stat().st_size > 100
 

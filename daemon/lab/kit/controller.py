@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, options
+from ...errors import Refusal
 from ...safety.verify import our_groups, verify
 from .arms import SCX
 from .errors import failure
@@ -22,6 +23,9 @@ from .untouched import ours
 
 BEGIN_PATIENCE_S = 60.0
 """On a busy machine it is late, which nobody measures."""
+
+STATUS, STATUS_PATIENCE_S = "status.json", 3.0
+"""It is written once a second."""
 
 STOP_PATIENCE_S = 20.0
 """On a host whose other work leaves us next to nothing, 5 s were not enough."""
@@ -59,9 +63,11 @@ class Controller:
         wait_until(begun, f"dasec run, policy {self.policy}: begins", BEGIN_PATIENCE_S)
 
     def report(self) -> Report:
-        """What its status file says now; nothing if it has not reported."""
+        """What its status file says now, or first says after a short run; nothing if it does not report."""
+        with contextlib.suppress(Refusal):
+            wait_until((self.state / STATUS).exists, "status", STATUS_PATIENCE_S)
         try:
-            status = json.loads((self.state / "status.json").read_text(encoding="utf-8"))
+            status = json.loads((self.state / STATUS).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return Report()
         rules = {f"rule {rule}": int(count) for rule, count in status["changes_by_rule"].items()}

@@ -121,9 +121,9 @@ def _measure(run: _Attempt, begin_s: float, tick: Callable[[], None]) -> RunResu
         begin = _mark(run)
         sleep_until(end_ns - int(EARLY_S * 1e9), look_after)
         end = _mark(run)
-        report = controller.report() if controller else Report()
         if run.bench.at_end:
             run.bench.at_end(run.folder, run.homes)
+        report = controller.report() if controller else Report()
         done = [one.finish() for one in run.works]
     return _result(run, begin, end, done, report)
 

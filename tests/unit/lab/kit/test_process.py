@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -13,8 +14,8 @@ import pytest
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.knobs.knob import NativeValue
-from dasec.lab.kit import counters, facts, process, workspace
-from dasec.lab.kit.controller import Managed, configuration
+from dasec.lab.kit import controller, counters, facts, process, workspace
+from dasec.lab.kit.controller import Controller, Managed, Report, configuration
 from dasec.lab.kit.errors import Interrupted, interruptible
 from dasec.lab.kit.tree import TOP_NAME, Tree
 from dasec.lab.kit.untouched import Look, changes
@@ -210,3 +211,22 @@ def test_the_sentinel_imports_no_plotting_or_statistics() -> None:
     heavy = "{'numpy', 'scipy', 'matplotlib', 'pydantic', 'rich'}"
     program = f"import sys, dasec.lab.kit.sentinel; sys.exit(bool({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_daemon_that_has_not_reported_yet_is_waited_for_and_one_that_never_does_has_said_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"changes_by_rule": {"late": 3}, "outcomes": {"applied": 4}, "periods": 7, "late_periods": 0}
+    child = subprocess.Popen(["/bin/true"])
+    child.wait()
+    one = Controller("critical", child, tmp_path / "log", tmp_path)
+    monkeypatch.setattr(controller, "STATUS_PATIENCE_S", 0.0)
+    assert one.report() == Report()
+    monkeypatch.setattr(controller, "STATUS_PATIENCE_S", 30.0)
+    text = json.dumps({**said, "troubles": ["no wake-ups are seen"]})
+    (tmp_path / "next").write_text(text)
+    later = subprocess.Popen(["/bin/sh", "-c", f"sleep 0.3; mv {tmp_path}/next {tmp_path}/status.json"])
+    found = one.report()
+    later.wait()
+    assert found.decided == {"rule late": 3, "applied": 4, "periods": 7, "late periods": 0}
+    assert found.troubles == ("no wake-ups are seen",)
