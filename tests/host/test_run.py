@@ -116,6 +116,9 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
                 "unheard": 0,
                 "limit_ppm": 0,
                 "throttled_ms": 0,
+                "used_up_by": [],
+                "stopped_ms": [],
+                "spared_ms": 0,
                 "capped": 0,
                 "reserved": "",
             }
