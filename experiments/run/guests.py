@@ -14,7 +14,7 @@ from guests.built import HostCannotError
 
 from ..places.counted.guests import host_of, measure
 from ..places.counted.image import Inside
-from ..places.counted.kernels import KERNELS, SCHED_EXT, kernel_for
+from ..places.counted.kernels import KERNELS, WITH_SCHED_EXT, kernel_for
 from ..places.counted.machine import Machine, Task, make_machine
 from ..plan.blocks import Block
 from ..plan.order import Order, Planned
@@ -57,7 +57,7 @@ def expected(experiment: Planned, missing: int, guests: int) -> str:
 def machine_for(experiment: Planned, out: Path) -> Machine:
     """The guest; what is built for it lies in `out`. Raises HostCannotError, QemuMissingError."""
     cpus = experiment.machine
-    isolated = experiment.kernel != SCHED_EXT
+    isolated = experiment.kernel not in WITH_SCHED_EXT
     inside = replace(INSIDE, rivals=rivals_of(experiment.arms))
     return make_machine(
         out / "guest", lambda: kernel_for(experiment.kernel, cpus), inside, cpus, isolated=isolated

@@ -112,6 +112,19 @@ def test_who_the_daemon_calls_critical_goes_first_for_as_long_as_the_bucket_lets
     in_the_end(pair, lambda critical, other: critical > 1.15 * other)
 
 
+def test_no_word_takes_time_from_another_vm(pair: Managed, vms: dict[str, Vm]) -> None:
+    vms["other"] = Vm("other")
+    vms["other"].run(HOG, {1})
+    for vcpu in pair.vcpus:
+        pair.set(vcpu, Knob.RESCHEDULING_LATENCY, CRITICAL_NS)
+        pair.set(vcpu, Knob.WEIGHT, 4096)
+    time.sleep(1)
+    before = {name: vm.used_s() for name, vm in vms.items()}
+    pair.used_s()
+    used = {name: vm.used_s() - before[name] for name, vm in vms.items()}
+    assert used["other"] / sum(used.values()) == pytest.approx(0.5, abs=0.1)
+
+
 def test_words_of_a_daemon_that_hangs_do_not_count_for_long(pair: Managed) -> None:
     pair.set(pair.vcpus[0], Knob.WEIGHT, 4096)
     time.sleep(2)

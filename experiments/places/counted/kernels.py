@@ -8,7 +8,7 @@ from pathlib import Path
 from dasec.errors import ExitStatus, Refusal
 from guests.built import HostCannotError, patched_image, sched_ext_image
 from guests.qemu import QemuMissingError
-from guests.throw_away import debian_kernel
+from guests.throw_away import debian_kernel, newer_kernel
 
 from .cpus import Cpus
 from .machine import Machine
@@ -17,11 +17,14 @@ TESTBED = "testbed"
 
 PATCHED = "6.1"
 SCHED_EXT = "sched_ext"
+NEWER = "newer"
 KERNELS = {
     PATCHED: "our patched 6.1 (CFS)",
     "6.12": "Debian's 6.12 (EEVDF)",
     SCHED_EXT: "an unpatched 6.12 with sched_ext",
+    NEWER: "the newest of Debian 13's backports, with sched_ext",
 }
+WITH_SCHED_EXT = (SCHED_EXT, NEWER)
 _DEBIAN = "linux-image-6.12-amd64"
 
 PATCHED_CPUS = 64
@@ -33,8 +36,12 @@ def kernel_for(kernel: str, cpus: Cpus) -> Path:
     if kernel == PATCHED and cpus.total > PATCHED_CPUS:
         most = f"kernel {kernel} has at most {PATCHED_CPUS - 1}: take --kernel 6.12"
         raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --cpus: {cpus.services}: {most}")
-    made = {PATCHED: patched_image, SCHED_EXT: sched_ext_image}.get(kernel)
+    made = {PATCHED: patched_image, SCHED_EXT: sched_ext_image, NEWER: _newer_image}.get(kernel)
     return made() if made else debian_kernel(_DEBIAN).image
+
+
+def _newer_image() -> Path:
+    return newer_kernel().image
 
 
 def or_refuse(make: Callable[[], Machine]) -> Machine:
