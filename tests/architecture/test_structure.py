@@ -16,7 +16,7 @@ import pytest
 
 import dasec
 
-from .source import Source, all_sources
+from .source import Source, all_sources, imports
 
 # loop.py is the daemon's only loop without an end. These read to the end of a file, a queue or a path,
 # or never run inside a control period.
@@ -98,6 +98,23 @@ def test_no_two_modules_have_a_class_of_the_same_name() -> None:
 
 def test_no_function_is_longer_than_the_cap() -> None:
     assert [line for source in all_sources() for line in long_functions(source)] == []
+
+
+NO_ROWS = ("", "knob", "table", "groups")
+"""Of knobs/: what is not a kind of knob, and the groups that are our own."""
+
+
+def test_only_a_host_names_a_kind_of_knob() -> None:
+    rows = {source.module for source in all_sources() if source.path.startswith("knobs/")}
+    rows -= {f"knobs.{one}".rstrip(".") for one in NO_ROWS}
+    naming = {
+        source.path
+        for source in all_sources()
+        for _, name in imports(source)
+        if name.removeprefix("dasec.") in rows
+    }
+    assert {"hosts/threads/thread.py", "knobs/table.py"} <= naming
+    assert {path for path in naming if not path.startswith(("hosts/", "knobs/"))} == set()
 
 
 def test_the_keeper_imports_only_what_it_needs_to_restore() -> None:
