@@ -49,8 +49,8 @@ class ReadBack:
         differ = [
             (thread, kind)
             for thread in threads
-            for kind, held in thread.held.items()
-            if kind.glances and kind.glance(thread.vcpu.id.tid) != held.shown
+            for kind, shown in thread.glanced.items()
+            if kind.glance(thread.vcpu.id.tid) != shown
         ]
         for thread, kind in differ:
             if kind is not AFFINITY:

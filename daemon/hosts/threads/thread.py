@@ -68,6 +68,7 @@ class ManagedThread:
     `takes_caps`: nobody else has written the quota of its group, and it is alone there.
     `given_quota`: quota and period that its group has without us; empty: none.
     `kinds`: the kernel's knob for each of the model's; a place for its weight goes before.
+    `glanced`: of the knobs held that a system call can tell of, what it must say.
     `defaults`: the knobs that something else than a stock kernel gives it, and what they come to while nobody
     has set them.
     """
@@ -87,6 +88,7 @@ class ManagedThread:
     takes_caps: bool = True
     given_quota: str = ""
     held: dict[NativeKnob, HeldKnob] = field(default_factory=dict)
+    glanced: dict[NativeKnob, object] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
 
     @property
@@ -119,16 +121,19 @@ class ManagedThread:
         """We wrote a knob; from now on read it back."""
         kind = held.ref.kind
         self.held[kind] = held
+        if kind.glances:
+            self.glanced[kind] = held.shown
         self.written = self.written or kind.in_task
         self.show(kind, held.value)
 
     def drop(self, kind: NativeKnob) -> None:
         """The knob is not ours any more."""
         self.held.pop(kind, None)
+        self.glanced.pop(kind, None)
 
     def expect_mask(self, present: tuple[int, ...], own: tuple[int, ...]) -> None:
         """Our mask reads as `present` from now on, as its cpuset lets it; without us it would be `own`."""
-        self.held[AFFINITY] = self.held[AFFINITY]._replace(shown=AFFINITY.shown(present))
+        self.glanced[AFFINITY] = AFFINITY.shown(present)
         self.vcpu = self.vcpu._replace(allowed=self.within(map(Core, own)))
         self.show(AFFINITY, frozenset(map(Core, present)))
 
