@@ -34,6 +34,8 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
 from pathlib import Path
 from dasec.knobs import knob
 from dasec.knobs.knob import KnobRef, Write
+from dasec.knobs.masks import AFFINITY
+from dasec.knobs.slices import SLICE
 from dasec.model import VcpuId
 from dasec.safety.journal.journal import Journal
 from dasec.safety.keeper import Keeper
