@@ -42,13 +42,12 @@ class Options(ctypes.Structure):
         ("cpus", ctypes.c_uint32),
         ("vm_level", ctypes.c_uint32),
         ("debt_ns", ctypes.c_uint64),
-        ("credit_ns", ctypes.c_uint64),
-        ("cap_ns", ctypes.c_uint64),
-        ("granularity_ns", ctypes.c_uint64),
         ("slice_ns", ctypes.c_uint64),
         ("critical_slice_ns", ctypes.c_uint64),
         ("bucket_ns", ctypes.c_uint64),
-        ("starved_ns", ctypes.c_uint64),
+        ("overdue_ns", ctypes.c_uint64),
+        ("turn_ns", ctypes.c_uint64),
+        ("touch_ns", ctypes.c_uint64),
         ("short_ns", ctypes.c_uint64),
         ("bucket_percent", ctypes.c_uint32),
         ("chain_percent", ctypes.c_uint32),
@@ -65,6 +64,13 @@ class _Vm(ctypes.Structure):
         ("cgroup", ctypes.c_uint64),
         ("weight", ctypes.c_uint32),
         ("threads", ctypes.c_uint32),
+        ("critical_since", ctypes.c_uint64),
+        ("served_at", ctypes.c_uint64),
+        ("waits", ctypes.c_uint32 * 2),
+        ("shared", ctypes.c_uint32 * 2),
+        ("counted", ctypes.c_uint32),
+        ("woke", ctypes.c_bool),
+        ("has_queues", ctypes.c_bool),
     )
 
 
@@ -96,13 +102,12 @@ def options(vm_level: int) -> Options:
         cpus=len(_possible()),
         vm_level=vm_level,
         debt_ns=100 * MS,
-        credit_ns=100 * MS,
-        cap_ns=200 * MS,
-        granularity_ns=5 * MS,
         slice_ns=4 * MS,
         critical_slice_ns=2 * MS,
         bucket_ns=100 * MS,
-        starved_ns=300 * MS,
+        overdue_ns=300 * MS,
+        turn_ns=1000 * MS,
+        touch_ns=3000 * MS,
         short_ns=5 * MS,
         bucket_percent=50,
         chain_percent=25,
@@ -117,7 +122,11 @@ class Scheduler:
         refuse_what_it_cannot_keep()
         operations = PARTIAL if partial else OPERATIONS
         self._object: BpfObject = load(
-            OBJECT, sizes={}, options=chosen, operations=operations, sleepable=SLEEPABLE
+            OBJECT,
+            sizes={"own_served": chosen.cpus * MAX_VMS},
+            options=chosen,
+            operations=operations,
+            sleepable=SLEEPABLE,
         )
         try:
             self._ending = self._object.view("endings", ctypes.sizeof(_Ending))

@@ -101,9 +101,13 @@ struct bpf_iter_num {
 extern __s32 scx_bpf_create_dsq(__u64 dsq_id, __s32 node) __ksym;
 extern __s32 scx_bpf_select_cpu_dfl(struct task_struct *p, __s32 prev_cpu, __u64 wake_flags, bool *is_idle) __ksym;
 extern __s32 scx_bpf_pick_idle_cpu(const struct cpumask *allowed, __u64 flags) __ksym;
+extern __s32 scx_bpf_dsq_nr_queued(__u64 dsq_id) __ksym;
 extern void scx_bpf_kick_cpu(__s32 cpu, __u64 flags) __ksym;
 extern __u32 scx_bpf_reenqueue_local(void) __ksym;
 extern __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+extern const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
+extern void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
+extern __u32 bpf_cpumask_weight(const struct cpumask *mask) __ksym;
 extern bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *mask) __ksym;
 extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym;
 extern struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
@@ -117,13 +121,9 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 
 /* 6.12, and 6.13 to 6.18 beside the new names (torvalds/linux cc26abb1a19a). */
 extern void scx_bpf_dispatch(struct task_struct *p, __u64 dsq_id, __u64 slice, __u64 enq_flags) __ksym __weak;
-extern void scx_bpf_dispatch_vtime(struct task_struct *p, __u64 dsq_id, __u64 slice, __u64 vtime,
-				   __u64 enq_flags) __ksym __weak;
 extern bool scx_bpf_consume(__u64 dsq_id) __ksym __weak;
 /* From 6.13 on. */
 extern void scx_bpf_dsq_insert(struct task_struct *p, __u64 dsq_id, __u64 slice, __u64 enq_flags) __ksym __weak;
-extern void scx_bpf_dsq_insert_vtime(struct task_struct *p, __u64 dsq_id, __u64 slice, __u64 vtime,
-				     __u64 enq_flags) __ksym __weak;
 extern bool scx_bpf_dsq_move_to_local(__u64 dsq_id) __ksym __weak;
 
 extern const struct pcpu_hot pcpu_hot __ksym __weak;

@@ -59,6 +59,30 @@ def test_vms_share_a_cpu_by_their_weights_however_many_threads_they_have(
     assert used["heavy"] / used["light"] == pytest.approx(3, rel=0.15)
 
 
+def test_one_thread_of_a_heavy_vm_gets_its_share_beside_ten_of_a_light_one(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    vms["heavy"], vms["light"] = Vm("heavy", 100), Vm("light", 10)
+    for _ in range(10):
+        vms["light"].run(HOG, {0})
+    vms["heavy"].run(HOG, {0})
+    time.sleep(1)
+    used = used_meanwhile(vms)
+    assert used["heavy"] / sum(used.values()) == pytest.approx(10 / 11, abs=0.04)
+
+
+def test_two_threads_get_half_of_two_cpus_beside_sixty_of_another_vm(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    vms["few"], vms["many"] = Vm("few"), Vm("many")
+    vms["many"].run("for _ in range(6): os.fork()\n" + HOG)
+    for _ in range(2):
+        vms["few"].run(HOG)
+    time.sleep(1)
+    used = used_meanwhile(vms)
+    assert used["few"] / sum(used.values()) == pytest.approx(0.5, abs=0.06)
+
+
 def test_a_weight_that_is_changed_counts_at_once(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
     vms["one"], vms["other"] = Vm("one", 300), Vm("other", 300)
     for vm in vms.values():

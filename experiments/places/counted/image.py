@@ -78,11 +78,14 @@ class Inside:
 
     module: str
     rivals: tuple[Path, ...] = ()
+    imports: tuple[str, ...] = ()
+    """Modules that it has of its own beside FILES."""
 
     @property
     def files(self) -> tuple[Path, ...]:
         """Its source, and theirs."""
-        return (*FILES, REPOSITORY / f"{self.module.replace('.', '/')}.py")
+        own = (f"{name.replace('.', '/')}.py" for name in (self.module, *self.imports))
+        return (*FILES, *(REPOSITORY / path for path in own))
 
 
 def build_id(inside: Inside) -> str:

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who waits. Each VM has a queue for its critical threads and one for all others, first come, first served; the same
+ * two for each CPU, for threads that may run only there. Bits say which VMs wait: `own` of a CPU is only touched with that CPU's
+ * run queue locked; a bit of `shared` follows the VM's count.
+ *
+ * What is `part` is checked by the verifier once and not wherever it is called: it takes numbers, and gives one.
+ */
+#ifndef DASEC_SCX_QUEUE_H
+#define DASEC_SCX_QUEUE_H
+
+#include "scx_state.h"
+
+#define ANY_CPU (-1)
+#define QUEUES (1ULL << 40)
+
+static __u64 queue_of(__s32 cpu, __u32 vm, __u32 class)
+{
+	return QUEUES | (__u64)(cpu + 1) << 16 | vm << 1 | class;
+}
+
+static void insert(struct task_struct *p, __u64 queue, __u64 slice, __u64 flags)
+{
+	if (scx_bpf_dsq_insert)
+		scx_bpf_dsq_insert(p, queue, slice, flags);
+	else if (scx_bpf_dispatch)
+		scx_bpf_dispatch(p, queue, slice, flags);
+}
+
+static bool take_from(__u64 queue)
+{
+	if (scx_bpf_dsq_move_to_local)
+		return scx_bpf_dsq_move_to_local(queue);
+	return scx_bpf_consume ? scx_bpf_consume(queue) : false;
+}
+
+/* A BPF program has migration disabled for its caller, so that says nothing of the caller itself. */
+static bool is_pinned(struct task_struct *p)
+{
+	const struct task_struct___scx *q = scx_of(p);
+	int disabled = q->migration_disabled;
+
+	if (q->nr_cpus_allowed == 1 || disabled > 1)
+		return true;
+	return disabled == 1 && bpf_get_current_task_btf() != p;
+}
+
+static __u64 bit_of(__u32 vm)
+{
+	return 1ULL << (vm & 63);
+}
+
+static __u32 word_at(__u32 vm)
+{
+	return vm / 64 & (WORDS - 1);
+}
+
+part __u32 lowest(__u64 bits)
+{
+	__u32 at = 0;
+
+	if (!(__u32)bits) {
+		at += 32;
+		bits >>= 32;
+	}
+	if (!(bits & 0xffff)) {
+		at += 16;
+		bits >>= 16;
+	}
+	if (!(bits & 0xff)) {
+		at += 8;
+		bits >>= 8;
+	}
+	if (!(bits & 0xf)) {
+		at += 4;
+		bits >>= 4;
+	}
+	if (!(bits & 3)) {
+		at += 2;
+		bits >>= 2;
+	}
+	return at + !(bits & 1);
+}
+
+static void begin_wait(struct thread *t, struct vm *v, __s32 own, __u64 now)
+{
+	__u32 class = t->class & 1, word = word_at(t->vm);
+	__u64 bit = bit_of(t->vm), *served;
+	struct cpu *c;
+
+	t->waits = true;
+	t->own = own;
+	t->waits_since = now;
+	if (t->vm == KERNEL)
+		return;
+	if (!waits(v))
+		v->served_at = now;
+	if (__sync_fetch_and_add(&v->waits[class], 1) == 0 && class == CRITICAL)
+		v->critical_since = now;
+	if (own == ANY_CPU) {
+		if (__sync_fetch_and_add(&v->shared[class], 1) == 0)
+			__sync_fetch_and_or(&shared[class][word], bit);
+		return;
+	}
+	c = cpu_at(own);
+	if (!c || c->own[class][word] & bit)
+		return;
+	served = own_served_at(own, t->vm);
+	if (served && !(c->own[1 - class][word] & bit))
+		*served = now;
+	c->own[class][word] |= bit;
+}
+
+static void end_wait(struct thread *t)
+{
+	__u32 class = t->class & 1, word = word_at(t->vm);
+	struct vm *v = vm_at(t->vm);
+
+	if (!t->waits)
+		return;
+	t->waits = false;
+	if (!v || t->vm == KERNEL)
+		return;
+	__sync_fetch_and_add(&v->waits[class], -1);
+	if (t->own != ANY_CPU || __sync_fetch_and_add(&v->shared[class], -1) != 1)
+		return;
+	__sync_fetch_and_and(&shared[class][word], ~bit_of(t->vm));
+	if (v->shared[class]) /* somebody has come between the last two lines */
+		__sync_fetch_and_or(&shared[class][word], bit_of(t->vm));
+}
+
+static bool take_own(struct cpu *c, __s32 cpu, __u32 vm, __u32 class)
+{
+	__u64 queue = queue_of(cpu, vm, class);
+	bool taken = take_from(queue);
+
+	if (!scx_bpf_dsq_nr_queued(queue))
+		c->own[class & 1][word_at(vm)] &= ~bit_of(vm);
+	return taken;
+}
+
+/* Threads of this CPU and those of all, if both wait, in turn. */
+part int take(__s32 cpu, __u32 vm, __u32 class)
+{
+	struct cpu *c = cpu_at(cpu);
+	bool own, any;
+
+	if (!c)
+		return false;
+	class &= 1;
+	own = c->own[class][word_at(vm)] & bit_of(vm);
+	any = shared[class][word_at(vm)] & bit_of(vm);
+	if (own && any && c->turns++ & 1 && take_from(queue_of(ANY_CPU, vm, class)))
+		return true;
+	if (own && take_own(c, cpu, vm, class))
+		return true;
+	return any && take_from(queue_of(ANY_CPU, vm, class));
+}
+
+/* When the first of a queue began to wait; 0 if nobody does. */
+part __u64 head_since(__u64 queue)
+{
+	struct bpf_iter_scx_dsq waiting;
+	struct task_struct *p;
+	__u64 since = 0;
+
+	bpf_iter_scx_dsq_new(&waiting, queue, 0);
+	p = bpf_iter_scx_dsq_next(&waiting);
+	if (p) {
+		struct thread *t = thread_of(p);
+
+		if (t)
+			since = t->waits_since;
+	}
+	bpf_iter_scx_dsq_destroy(&waiting);
+	return since;
+}
+
+/* Those that wait for a CPU, less those that it has tried in vain. */
+struct survey {
+	__u64 least;
+	__u64 next;	/* the least but for that VM's; only if there are two */
+	__u64 most;
+	__u32 least_vm; /* 0: nobody waits */
+	__u32 most_vm;
+	__u32 next_vm;	/* after the one looked at last, in the order of slots */
+	bool critical;
+};
+
+part int look_around(__s32 cpu, struct survey *s)
+{
+	struct cpu *c = cpu_at(cpu);
+	struct bpf_iter_num words;
+	__u32 first = 0;
+	int *number;
+
+	if (!c)
+		return 0;
+	if (!s)
+		return 0;
+	s->least = s->next = s->most = 0;
+	s->least_vm = s->most_vm = s->next_vm = 0;
+	s->critical = false;
+	bpf_iter_num_new(&words, 0, words_used);
+	while ((number = bpf_iter_num_next(&words))) {
+		__u32 word = *number & (WORDS - 1);
+		__u64 critical = (c->own[CRITICAL][word] | shared[CRITICAL][word]) & ~c->tried[word];
+		__u64 bits = critical | ((c->own[OTHER][word] | shared[OTHER][word]) & ~c->tried[word]);
+		struct bpf_iter_num times;
+
+		if (critical)
+			s->critical = true;
+		if (!bits)
+			continue;
+		bpf_iter_num_new(&times, 0, 64);
+		while (bits && bpf_iter_num_next(&times)) {
+			__u32 vm = word << 6 | lowest(bits);
+			struct vm *v = vm_at(vm);
+
+			bits &= bits - 1;
+			if (!v)
+				continue;
+			if (!first)
+				first = vm;
+			if (!s->next_vm && vm > c->looked_at)
+				s->next_vm = vm;
+			if (!s->least_vm || before(v->time, s->least)) {
+				s->next = s->least;
+				s->least = v->time;
+				s->least_vm = vm;
+			} else if (!s->next || before(v->time, s->next)) {
+				s->next = v->time;
+			}
+			if (!s->most_vm || before(s->most, v->time)) {
+				s->most = v->time;
+				s->most_vm = vm;
+			}
+		}
+		bpf_iter_num_destroy(&times);
+	}
+	bpf_iter_num_destroy(&words);
+	if (!s->next_vm)
+		s->next_vm = first;
+	return 0;
+}
+
+#endif

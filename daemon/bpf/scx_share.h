@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a VM has had: V = CPU ns x 100 / cpu.weight. Of those that wait for a CPU the VM with the least V goes first.
+ *
+ * A slice is charged when it begins and what is left of it is given back, so that no other CPU takes the same VM
+ * meanwhile for one that has had nothing.
+ *
+ * Two VMs that meet at a CPU: if the one behind has slept, or runs with all its threads, it has saved up twice the largest debt at
+ * most. Else the one ahead is forgiven what is more than FORGIVEN times its debt: the other could not have used it.
+ */
+#ifndef DASEC_SCX_SHARE_H
+#define DASEC_SCX_SHARE_H
+
+#include "scx_state.h"
+
+#define SAVED_UP 2
+#define FORGIVEN 10
+
+static __u64 virtual(const struct vm *v, __u64 ns)
+{
+	return ns * NEUTRAL_VM / (v->weight ? v->weight : NEUTRAL_VM);
+}
+
+static void charge(struct task_struct *p, struct thread *t)
+{
+	__u64 sum = p->se.sum_exec_runtime, ns = sum - t->charged, time;
+	struct vm *v = vm_at(t->vm);
+
+	t->charged = sum;
+	if (!v || t->vm == KERNEL || (__s64)ns <= 0)
+		return;
+	t->burst_ns += ns;
+	__sync_fetch_and_add(&v->used_ns, ns);
+	if (t->class == CRITICAL) {
+		t->bucket_ns += ns;
+		__sync_fetch_and_add(&v->critical_ns, ns);
+	}
+	time = virtual(v, ns);
+	if (time <= t->ahead) {
+		t->ahead -= time;
+		return;
+	}
+	__sync_fetch_and_add(&v->time, time - t->ahead);
+	t->ahead = 0;
+}
+
+static void charge_ahead(struct thread *t, struct vm *v, __u64 slice)
+{
+	if (t->vm == KERNEL || t->class != OTHER)
+		return;
+	t->ahead = virtual(v, slice);
+	__sync_fetch_and_add(&v->time, t->ahead);
+}
+
+static void give_back(struct thread *t)
+{
+	struct vm *v = vm_at(t->vm);
+
+	if (v && t->ahead)
+		__sync_fetch_and_add(&v->time, -t->ahead);
+	t->ahead = 0;
+}
+
+/* V of a VM that has what is due to it in twice that time, by the weights of all that are busy. */
+static __u64 due_time(void)
+{
+	__u64 all = active_weight;
+
+	return 2 * options.debt_ns * online_cpus * NEUTRAL_VM / (all ? all : NEUTRAL_VM);
+}
+
+/* How far ahead a VM in its share may be: that, and so much time of a CPU at most. */
+static __u64 debt_of(const struct vm *v)
+{
+	__u64 own = virtual(v, options.debt_ns), due = due_time();
+
+	return due < own ? due : own;
+}
+
+static bool is_ahead(const struct vm *v, __u64 of)
+{
+	return before(of + debt_of(v), v->time);
+}
+
+/* Of VMs that meet at a CPU: the one furthest behind, the V of the next, and the one furthest ahead. */
+part int bound_claim(__u32 behind, __u64 next, __u32 ahead)
+{
+	struct vm *low = vm_at(behind), *high = vm_at(ahead);
+	__u64 bound;
+
+	if (!low)
+		return 0;
+	if (!high)
+		return 0;
+	if (low->woke || !waits(low)) {
+		bound = next - SAVED_UP * due_time() - virtual(low, options.slice_ns);
+		if (before(low->time, bound))
+			low->time = bound;
+	} else {
+		bound = low->time + FORGIVEN * debt_of(high) + virtual(high, options.slice_ns);
+		if (before(bound, high->time))
+			high->time = bound;
+	}
+	low->woke = false;
+	return 0;
+}
+
+static void begin_activity(struct vm *v)
+{
+	v->woke = true;
+	v->counted = v->weight;
+	__sync_fetch_and_add(&active_weight, v->counted);
+}
+
+static void end_activity(struct vm *v)
+{
+	__sync_fetch_and_add(&active_weight, -(__u64)v->counted);
+	v->counted = 0;
+}
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What scx_dasec knows of threads, VMs and CPUs, and the maps that hold it. */
+#ifndef DASEC_SCX_STATE_H
+#define DASEC_SCX_STATE_H
+
+#include "scx_kernel.h"
+
+#define MAX_CPUS 1024
+#define MAX_VMS 1024
+#define WORDS (MAX_VMS / 64)
+
+#define KERNEL 0 /* the slot of kernel threads */
+#define REST 1	 /* the slot of all user threads in no VM, and of VMs beyond MAX_VMS */
+
+#define EPOCH (1ULL << 40) /* virtual times start here, so that none wraps */
+#define NEUTRAL_VM 100	   /* the kernel's default of cpu.weight */
+
+enum class { CRITICAL, OTHER, NOBODY };
+
+/* Set by the loader, which has the reasons of each (daemon/bpf/scx.py). */
+struct options {
+	__u32 cpus;
+	__u32 vm_level;
+	__u64 debt_ns;
+	__u64 slice_ns;
+	__u64 critical_slice_ns;
+	__u64 bucket_ns;
+	__u64 overdue_ns;
+	__u64 turn_ns;
+	__u64 touch_ns;
+	__u64 short_ns;
+	__u32 bucket_percent;
+	__u32 chain_percent;
+};
+
+const volatile struct options options;
+
+struct thread {
+	__u32 vm;
+	__u32 class;
+	__s32 own;	   /* the only CPU where it may run, or ANY_CPU */
+	bool waits;	   /* in a queue of its VM */
+	bool critical;
+	bool chained;	   /* in this burst: woken by somebody, or woke a sibling */
+	bool judged;	   /* a burst has ended */
+	__u64 waits_since;
+	__u64 charged;	   /* sum_exec_runtime at the last charge */
+	__u64 ahead;	   /* virtual time that its VM has been charged before it was used */
+	__u64 burst_ns;
+	__u64 mean_burst_ns;
+	__u32 chain;	   /* mean of chained, of CHAIN_ALWAYS */
+	__u64 bucket_ns;
+	__u64 leaked_at;
+};
+
+/* The first six are read by daemon/bpf/scx.py. */
+struct vm {
+	__u64 time;	    /* V */
+	__u64 used_ns;
+	__u64 critical_ns;  /* of these as critical */
+	__u64 cgroup;
+	__u32 weight;	    /* 0: the slot is free */
+	__u32 threads;	    /* that run or wait */
+	__u64 critical_since; /* critical ones of it have waited all the time since */
+	__u64 served_at;
+	__u32 waits[2];	    /* threads that wait, of each class */
+	__u32 shared[2];    /* of these, in the queue of all CPUs */
+	__u32 counted;	    /* of its weight, in active_weight */
+	bool woke;	    /* it slept, and has met no other since */
+	bool has_queues;
+};
+
+struct cpu {
+	__u32 class; /* of what it runs */
+	__u32 vm;
+	__u32 rival; /* the VM that was furthest behind of those that waited for it */
+	__u32 looked_at;
+	__u32 looks;
+	__u32 turns;
+	bool kicked; /* will pick anew, so nobody else should preempt it */
+	__u64 own[2][WORDS]; /* VMs with threads that wait for this CPU only */
+	__u64 tried[WORDS];  /* whose threads may not run here, as this dispatch has found */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MAX_VMS);
+	__type(key, __u32);
+	__type(value, struct vm);
+} vms SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_VMS);
+	__type(key, __u64);
+	__type(value, __u32);
+} vm_of_id SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, __u32);
+	__type(value, struct cpu);
+} cpus SEC(".maps");
+
+/* When a VM was last served of those of its threads that wait for one CPU only. The loader makes it MAX_VMS for each CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_VMS);
+	__type(key, __u32);
+	__type(value, __u64);
+} own_served SEC(".maps");
+
+static __u64 shared[2][WORDS]; /* VMs with threads that wait for any CPU */
+static __u32 words_used = 1;
+static __u64 active_weight; /* of all VMs with threads that run or wait */
+static __u32 online_cpus = 1;
+
+#define part __attribute__((noinline, visibility("default")))
+
+static bool before(__u64 a, __u64 b)
+{
+	return (__s64)(a - b) < 0;
+}
+
+static const struct task_struct___scx *scx_of(const struct task_struct *p)
+{
+	return (const struct task_struct___scx *)p;
+}
+
+static struct thread *thread_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+
+static struct vm *vm_at(__u32 slot)
+{
+	return bpf_map_lookup_elem(&vms, &slot);
+}
+
+static bool waits(const struct vm *v)
+{
+	return v->waits[CRITICAL] || v->waits[OTHER];
+}
+
+static struct cpu *cpu_at(__s32 cpu)
+{
+	__u32 key = cpu;
+
+	return bpf_map_lookup_elem(&cpus, &key);
+}
+
+static __u64 *own_served_at(__s32 cpu, __u32 vm)
+{
+	__u32 key = cpu * MAX_VMS + vm;
+
+	return bpf_map_lookup_elem(&own_served, &key);
+}
+
+#endif
