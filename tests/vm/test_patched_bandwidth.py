@@ -94,7 +94,7 @@ def test_what_is_lost_and_given_twice_without_the_series_is_neither_with_it(
     said = measure(machine, Task("short figures", ",".join(runs), len(runs)), lambda: None).runs
     stops = [float(str(run["throttled_percent"])) for run in said[:2]]
     used = [float(str(run["cpus_used"])) for run in said[2:]]
-    assert 40 <= stops[0] <= 60
+    assert 40 <= stops[0] <= 70
     assert stops[1] < 10
     assert used[0] > 1.3
-    assert used[1] < 1.05
+    assert used[1] < 1.1  # of two seconds: one period more than its due is a twentieth
