@@ -58,7 +58,8 @@ class Program:
         return cls(order, Child.start(order.name, place, held(command), order.folder / "log"), read, statuses)
 
     def await_up(self) -> None:
-        """The shell is there."""
+        """The shell is there; in a container it takes a moment to be."""
+        self.child.wait_until(lambda: bool(self.child.pids()), "is there")
 
     def pids(self) -> tuple[int, ...]:
         return self.child.pids()

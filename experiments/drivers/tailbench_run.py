@@ -80,6 +80,8 @@ class Serving:
 
     def await_up(self) -> None:
         """A server listens before its client is started; the client waits in a shell."""
+        process = self.server or self.writer
+        process.wait_until(lambda: bool(process.pids()), "is there")
 
     def pids(self) -> tuple[int, ...]:
         return (self.server or self.writer).pids()

@@ -110,6 +110,7 @@ def test_an_application_in_a_container_is_stopped_by_force(
 ) -> None:
     order = WorkOrder("one", 2, 0, 1, 0.1, 50, tmp_path / "orders/one")
     running = DRIVERS["matrixmul"].start(order, inside)
+    running.await_up()
     running.begin(time.monotonic_ns())
     assert len(running.pids()) == 1
     running.stop()
