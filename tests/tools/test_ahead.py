@@ -143,7 +143,8 @@ def test_the_cheap_come_first_and_what_times_something_last(repository: Path, tm
     ("part", "tests"),
     [
         ("cheap", ["test_cheap"]),
-        ("host", ["test_host", "test_timing", "test_alone"]),
+        ("host", ["test_host"]),
+        ("alone", ["test_timing", "test_alone"]),
         ("guests", ["test_guest"]),
     ],
 )

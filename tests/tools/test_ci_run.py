@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 CLOSING = "====== 312 passed, 4 skipped in 301.07s (0:05:01) ======"
+PARTS = "\n".join([CLOSING] * 3)
+"""Of cheap, host and alone."""
+
 GUESTS = "====== 98 passed, 3 skipped in 901.07s (0:15:01) ======"
 
 
@@ -29,9 +32,9 @@ def ci_run(
 
 
 def test_a_run_that_passed_passes_and_ends_with_the_closing_lines(repository: Path, tmp_path: Path) -> None:
-    done = ci_run(repository, tmp_path, {"test": (f"{CLOSING}\n{CLOSING}", 0), "test-guests": (GUESTS, 0)})
+    done = ci_run(repository, tmp_path, {"test": (PARTS, 0), "test-guests": (GUESTS, 0)})
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-3:] == [CLOSING, CLOSING, GUESTS]
+    assert done.stdout.splitlines()[-4:] == [CLOSING, CLOSING, CLOSING, GUESTS]
 
 
 @pytest.mark.parametrize("target", ["test", "test-guests"])
@@ -47,8 +50,8 @@ def test_a_run_that_passed_passes_and_ends_with_the_closing_lines(repository: Pa
 def test_a_run_that_failed_or_tested_nothing_in_a_part_fails(
     repository: Path, tmp_path: Path, target: str, said: str, status: int
 ) -> None:
-    good = {"test": (f"{CLOSING}\n{CLOSING}", 0), "test-guests": (GUESTS, 0)}
-    bad = f"{CLOSING}\n{said}" if target == "test" else said
+    good = {"test": (PARTS, 0), "test-guests": (GUESTS, 0)}
+    bad = f"{CLOSING}\n{CLOSING}\n{said}" if target == "test" else said
     done = ci_run(repository, tmp_path, {**good, target: (bad, status)})
     assert done.returncode != 0
     assert GUESTS in done.stdout or target == "test-guests", "the other command runs, whatever the first said"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from dasec.bpf.scx import (
 from dasec.commands.survey import render
 from dasec.model import Capabilities
 
-SOURCE = Path(__file__).parents[3] / "daemon/bpf/scx_dasec.bpf.c"
+WATCHDOG_NS = 5_000_000_000
+SOURCE = Path(__file__).parents[3] / "daemon/bpf/scx_state.h"
 
 
 class Host:
@@ -113,10 +115,14 @@ def test_both_sides_have_the_same_limits() -> None:
         assert f"#define {name} {value}" in source
 
 
-def test_the_credit_is_no_less_than_the_debt() -> None:
-    """Else sleeping would lose a claim (docs/sched-ext.md)."""
+def test_each_bound_leaves_room_for_the_one_before_it() -> None:
+    """A debt of many slices, a turn after all that are overdue, and the watchdog after all of them."""
     chosen = options(2)
-    assert isinstance(chosen, Options)
-    assert chosen.credit_ns >= chosen.debt_ns
-    assert chosen.critical_slice_ns < chosen.slice_ns < chosen.debt_ns < chosen.starved_ns
+    assert chosen.critical_slice_ns < chosen.slice_ns < chosen.debt_ns < chosen.overdue_ns
+    assert chosen.overdue_ns < chosen.turn_ns < chosen.touch_ns < WATCHDOG_NS
     assert ctypes.sizeof(Options) % 8 == 0
+
+
+def test_the_watchdog_is_that_of_the_source() -> None:
+    operations = (SOURCE.parent / "scx_dasec.bpf.c").read_text()
+    assert f".timeout_ms = {WATCHDOG_NS // 1_000_000}" in re.sub(r"\s+", " ", operations)

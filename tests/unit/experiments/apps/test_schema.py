@@ -176,7 +176,11 @@ def test_every_experiment_file_of_this_repository_is_right(repository: Path, kin
 
 
 def test_every_figure_has_its_claim_its_state_and_one_command_for_a_larger_host(repository: Path) -> None:
-    folders = [one for one in sorted((repository / "experiments/studies/paper").iterdir()) if one.is_dir()]
+    folders = [
+        one
+        for one in sorted((repository / "experiments/studies/paper").iterdir())
+        if one.is_dir() and one.name != "__pycache__"
+    ]
     assert len(folders) == 11
     for folder in folders:
         page = " ".join((folder / "README.md").read_text(encoding="utf-8").replace("\n> ", " ").split())
