@@ -3,7 +3,8 @@
 Policies first: a thread of SCHED_EXT takes no slice. Then slices and masks, they are per thread; then
 weights; then bursts, below which no quota may be; then quotas, of which the groups around may allow no more;
 then the group that a thread is in; and when groups of ours are gone, what those needed.
-A new kind is a file beside this one, and its line here.
+A new kind is a file beside this one, its line here, and a new number of the journal's schema once one with
+the old number was released: a version that does not know a kind would take its lines for damage.
 """
 
 from __future__ import annotations

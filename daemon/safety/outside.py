@@ -8,6 +8,7 @@ every hierarchy: which of them a runtime goes by is its own affair.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,10 +35,13 @@ class Outside:
     def enter(self) -> None:
         """Move this process there. Raises OSError: then it may still die with its container."""
         for top in self.tops:
-            group = top / self.name
-            group.mkdir(exist_ok=True)
-            _fill_cpuset(top, group)
-            _enter(group)
+            for last in (False, False, True):
+                try:
+                    _make_and_enter(top, top / self.name)
+                    break
+                except OSError as error:  # the keeper before us may just remove it
+                    if last or error.errno not in (errno.ENOENT, errno.ENODEV):
+                        raise
 
     def remove(self) -> None:
         """To the top, and the groups away; best effort, since everything that matters is done by then."""
@@ -46,6 +50,12 @@ class Outside:
                 _enter(top)
             with contextlib.suppress(OSError):  # another daemon's keeper may be in it by now
                 cgroupfs.remove_group(str(top / self.name))
+
+
+def _make_and_enter(top: Path, group: Path) -> None:
+    group.mkdir(exist_ok=True)
+    _fill_cpuset(top, group)
+    _enter(group)
 
 
 def _tops(proc: str) -> Iterator[Path]:

@@ -106,3 +106,12 @@ def test_a_limit_that_the_operator_changes_is_followed(capped: Capped) -> None:
 def test_who_has_a_quota_of_its_own_is_not_capped(capped: Capped) -> None:
     bandwidth.write_quota(capped.file("vcpu0"), "20000 50000")
     assert list(capped.see().limits["w0"].own) == [capped.other]
+
+
+def test_a_quota_that_is_refused_half_way_leaves_the_one_that_was_there(capped: Capped) -> None:
+    own = capped.file("vcpu0")
+    bandwidth.write_quota(own, "20000 100000")
+    bandwidth.write_quota(bandwidth.quota_file(capped.group.hierarchy, capped.group.group), "50000 100000")
+    with pytest.raises(OSError, match="Invalid argument"):
+        bandwidth.write_quota(own, "90000 50000")
+    assert bandwidth.read_quota(own) == "20000 100000"

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from dasec.hosts.threads.bursts import Bursts
-from dasec.hosts.threads.limits import Limited
+from dasec.hosts.threads.limits import Limited, LimitLooks
 from dasec.hosts.threads.notices import Notices
 from dasec.linux import bandwidth
+from dasec.linux.cgroupfs import Hierarchy
 from dasec.safety.journal.journal import Journal
 from dasec.safety.kernel import LinuxKernel
 from dasec.safety.restore import put_all_back
@@ -126,3 +127,13 @@ def test_a_kernel_without_bursts_is_said_once_and_left_alone(group: Group) -> No
 def test_a_limit_of_single_vcpus_gets_none(group: Group) -> None:
     group.bursts.follow([Limited("vm", 0, "", (), 4)])
     assert group.burst() == 0
+
+
+def test_a_limit_further_up_is_others_too_and_gets_no_burst() -> None:
+    looks = LimitLooks(Hierarchy(2, "/groups", "/"))
+    above = Limited("mine", 2_000_000, "/groups/machine.slice", (), 2)
+    own = Limited("whole", 2_000_000, "/groups/machine.slice/whole.scope", (), 2)
+    looks.limited = (above, own)
+    homes = {"mine": "/machine.slice/mine.scope", "whole": "/machine.slice/whole.scope"}
+    assert looks.of_their_own(homes) == (own,)
+    looks.close()

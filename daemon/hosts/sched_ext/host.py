@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...bpf.edges import WakeEdges
-from ...model import Capabilities, Snapshot
+from ...model import Capabilities, Restored, Snapshot
 from ...roster import RosterEntry
 from ..host import BY_DEFAULT, HostSettings
 from ..threads.ahead import WriteAhead
@@ -33,7 +33,7 @@ class SchedExt(ThreadsHost):
     ) -> None:
         # A thread has a weight of its own here, so it needs no group of its own.
         settings = replace(settings, own_groups=False)
-        self._kernel = ExtKernel(settings)
+        self._kernel, self._partial = ExtKernel(settings), settings.partial
         super().__init__(journal, capabilities, self._kernel, settings, edges=edges)
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
@@ -45,3 +45,11 @@ class SchedExt(ThreadsHost):
                 for kind in thread.defaults:
                     thread.show(kind, None)
         return super().observe(roster)
+
+    def restore(self) -> Restored:
+        """Put every knob that we hold back to its prior value. Whoever our scheduler had only by its policy
+        is adopted anew by who goes on observing: that gives it back."""
+        restored = super().restore()
+        if self._partial:
+            self._crew.let_go(self._crew.threads())
+        return restored

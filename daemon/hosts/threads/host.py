@@ -157,6 +157,7 @@ class ThreadsHost:
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""
         restored = self._crew.restore()
+        self._stale = True  # who goes on observing gets all that is written once again
         return restored if self._bursts is None else restored.with_more(self._bursts.restore())
 
     def close(self) -> None:
@@ -189,7 +190,7 @@ class ThreadsHost:
         self._workloads = self._crew.workloads()
         self._limits.follow(self._crew.homes, self._crew.threads())
         if self._bursts is not None:
-            self._bursts.follow(self._limits.limited)
+            self._bursts.follow(self._limits.of_their_own(self._crew.homes))
 
     def _look_at_knobs(self, sample: LookedAt) -> None:
         """Knobs that somebody else may have written, and groups whose thread has ended."""

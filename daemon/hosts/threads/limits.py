@@ -58,6 +58,13 @@ class LimitLooks:
             if (one := self._limit(self._hierarchy, name, home, members[name])) is not None
         )
 
+    def of_their_own(self, homes: Mapping[str, str]) -> tuple[Limited, ...]:
+        """Those whose tightest limit is that of their own group. One further up is others', too."""
+        if self._hierarchy is None:
+            return ()
+        places = {name: self._hierarchy.directory(home) for name, home in homes.items()}
+        return tuple(one for one in self.limited if one.directory == places.get(one.workload))
+
     def suspects(self) -> tuple[ManagedThread, ...]:
         """Whose own quota was written since the last look, by whomever; all of them where nobody can say."""
         if not self._owners:
