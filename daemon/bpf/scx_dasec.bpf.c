@@ -195,7 +195,8 @@ part int serve_forgotten(__s32 cpu, __u32 vm, __u64 now)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		return true;
 	}
-	c->looks++;
+	if (vm <= c->looked_at)
+		c->looks++;
 	c->looked_at = vm;
 	return false;
 }
@@ -227,7 +228,7 @@ part __u32 first_critical(__s32 cpu, __u64 least)
 	bpf_iter_num_new(&words, 0, words_used);
 	while ((number = bpf_iter_num_next(&words))) {
 		__u32 word = *number & (WORDS - 1);
-		__u64 bits = (c->own[CRITICAL][word] | shared[CRITICAL][word]) & ~c->tried[word];
+		__u64 bits = (c->own[CRITICAL][word] | shared[CRITICAL][word]) & ~c->tried[CRITICAL][word];
 		struct bpf_iter_num times;
 
 		if (!bits)
@@ -281,6 +282,8 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 			return TAKEN;
 		if (take(cpu, vm, CRITICAL))
 			return TAKEN;
+		c->tried[CRITICAL][word_at(vm)] |= bit_of(vm);
+		return IN_VAIN; /* its others may be allowed here */
 	} else {
 		if (r->vm && r->class == CRITICAL && !before(s->least + r->debt, r->time))
 			return KEPT;
@@ -290,7 +293,8 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 		if (take(cpu, vm, OTHER) || take(cpu, vm, CRITICAL))
 			return TAKEN;
 	}
-	c->tried[word_at(vm)] |= bit_of(vm);
+	c->tried[CRITICAL][word_at(vm)] |= bit_of(vm);
+	c->tried[OTHER][word_at(vm)] |= bit_of(vm);
 	return IN_VAIN;
 }
 
@@ -455,6 +459,14 @@ void BPF_PROG(dasec_quiescent, struct task_struct *p, __u64 deq_flags)
 		judge(t);
 }
 
+/* One may be left of a try that ran out of memory. */
+static __s32 make_queue(__u64 queue)
+{
+	__s32 error = scx_bpf_create_dsq(queue, -1);
+
+	return error == -EEXIST ? 0 : error;
+}
+
 /* The queues of a slot stay when its VM goes: a thread that is about to end may still wait in one. */
 static __noinline __s32 make_queues(__u32 vm)
 {
@@ -469,9 +481,9 @@ static __noinline __s32 make_queues(__u32 vm)
 		return 0;
 	bpf_iter_num_new(&numbers, 0, options.cpus + 1);
 	while (!error && (number = bpf_iter_num_next(&numbers))) {
-		error = scx_bpf_create_dsq(queue_of(*number - 1, vm, CRITICAL), -1);
+		error = make_queue(queue_of(*number - 1, vm, CRITICAL));
 		if (!error)
-			error = scx_bpf_create_dsq(queue_of(*number - 1, vm, OTHER), -1);
+			error = make_queue(queue_of(*number - 1, vm, OTHER));
 	}
 	bpf_iter_num_destroy(&numbers);
 	v->has_queues = !error;
@@ -556,8 +568,11 @@ void BPF_PROG(dasec_cgroup_set_weight, struct cgroup *cgrp, __u32 weight)
 	__u32 *slot = bpf_map_lookup_elem(&vm_of_id, &id);
 	struct vm *v = slot ? vm_at(*slot) : NULL;
 
-	if (v)
-		v->weight = weight;
+	if (!v)
+		return;
+	v->weight = weight;
+	if (v->threads)
+		count(v, weight);
 }
 
 SEC("struct_ops/dasec_init_task")
@@ -645,6 +660,7 @@ void BPF_PROG(dasec_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 SEC(".struct_ops")
 struct sched_ext_ops dasec_ops = {
 	DASEC_OPERATIONS
+	.flags = SCX_OPS_ENQ_EXITING,
 };
 
 /* Those of policy SCHED_EXT only, which run when the kernel's own scheduler has nobody to run on a CPU. */
@@ -652,5 +668,5 @@ SEC(".struct_ops")
 struct sched_ext_ops dasec_partial_ops = {
 	DASEC_OPERATIONS
 	.cpu_release = (void *)dasec_cpu_release,
-	.flags = SCX_OPS_SWITCH_PARTIAL,
+	.flags = SCX_OPS_SWITCH_PARTIAL | SCX_OPS_ENQ_EXITING,
 };

@@ -132,7 +132,9 @@ extern const int __preempt_count __ksym __weak;
 #define PF_KTHREAD 0x00200000
 #define HARDIRQ_BITS 0xf0000
 #define ENOMEM 12
+#define EEXIST 17
 
+#define SCX_OPS_ENQ_EXITING (1 << 2)
 #define SCX_OPS_SWITCH_PARTIAL (1 << 3)
 #define SCX_DSQ_GLOBAL 0x8000000000000001ULL
 #define SCX_DSQ_LOCAL 0x8000000000000002ULL

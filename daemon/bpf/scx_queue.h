@@ -204,8 +204,8 @@ part int look_around(__s32 cpu, struct survey *s)
 	bpf_iter_num_new(&words, 0, words_used);
 	while ((number = bpf_iter_num_next(&words))) {
 		__u32 word = *number & (WORDS - 1);
-		__u64 critical = (c->own[CRITICAL][word] | shared[CRITICAL][word]) & ~c->tried[word];
-		__u64 bits = critical | ((c->own[OTHER][word] | shared[OTHER][word]) & ~c->tried[word]);
+		__u64 critical = (c->own[CRITICAL][word] | shared[CRITICAL][word]) & ~c->tried[CRITICAL][word];
+		__u64 bits = critical | ((c->own[OTHER][word] | shared[OTHER][word]) & ~c->tried[OTHER][word]);
 		struct bpf_iter_num times;
 
 		if (critical)

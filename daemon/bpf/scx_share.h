@@ -105,17 +105,25 @@ part int bound_claim(__u32 behind, __u64 next, __u32 ahead)
 	return 0;
 }
 
+/* What is counted of a VM is exchanged whole: its last thread may stop here while another begins there. */
+static void count(struct vm *v, __u32 weight)
+{
+	__u32 counted = __sync_lock_test_and_set(&v->counted, weight);
+
+	__sync_fetch_and_add(&active_weight, (__u64)weight - counted);
+}
+
 static void begin_activity(struct vm *v)
 {
 	v->woke = true;
-	v->counted = v->weight;
-	__sync_fetch_and_add(&active_weight, v->counted);
+	count(v, v->weight);
 }
 
 static void end_activity(struct vm *v)
 {
-	__sync_fetch_and_add(&active_weight, -(__u64)v->counted);
-	v->counted = 0;
+	count(v, 0);
+	if (*(volatile __u32 *)&v->threads) /* somebody has begun between */
+		count(v, v->weight);
 }
 
 #endif
