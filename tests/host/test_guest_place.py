@@ -54,7 +54,7 @@ def test_memcached_in_a_guest_is_measured_and_its_vcpus_are_found(repository: Pa
     knobs = json.loads((out / RUN / "0-critical/knobs.json").read_text(encoding="utf-8"))
     assert sorted(one["name"].partition("/")[0] for one in knobs) == ["CPU 0", "CPU 1"]
     assert all(one["weight"] for one in knobs)
-    _, seen, *_ = (out / RUN / "0-critical/dasec.jsonl").read_text(encoding="utf-8").splitlines()
+    _, seen, *_ = (out / RUN / "0-critical.jsonl").read_text(encoding="utf-8").splitlines()
     (workload,) = json.loads(seen)["workloads"]
     assert sorted(vcpu[3].partition("/")[0] for vcpu in workload["vcpus"]) == ["CPU 0", "CPU 1"]
     check_nothing_is_left()

