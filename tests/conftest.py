@@ -88,7 +88,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly or hasattr(config, "workerinput"):
         return
-    wanted = [one for item in session.items for mark in item.iter_markers("ahead") for one in mark.args]
+    run = [
+        item
+        for item in session.items
+        if config.getoption("--run-slow") or not item.get_closest_marker("slow")
+    ]
+    wanted = [one for item in run for mark in item.iter_markers("ahead") for one in mark.args]
     if wanted and why_not_vm() is None:
         config.stash[AHEAD].start(tuple(dict.fromkeys(reversed(wanted))))
 
