@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import time
@@ -103,17 +102,6 @@ def write_quota(file: str, value: str) -> None:
     quota, _, period = value.partition(" ")
     if not period:
         raise OSError(errno.EINVAL, f"{value!r} is no quota")
-    before = read_quota(file)
-    try:
-        _write_both(file, quota, period)
-    except OSError:
-        with contextlib.suppress(OSError):  # refused half way: no limit must not be what is left
-            was, _, was_period = before.partition(" ")
-            _write_both(file, was, was_period)
-        raise
-
-
-def _write_both(file: str, quota: str, period: str) -> None:
     wanted = "-1" if quota == NO_QUOTA else quota
     for _ in range(_ATTEMPTS):
         if _word(_period_file(file)) != period:

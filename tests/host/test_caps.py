@@ -108,10 +108,11 @@ def test_who_has_a_quota_of_its_own_is_not_capped(capped: Capped) -> None:
     assert list(capped.see().limits["w0"].own) == [capped.other]
 
 
-def test_a_quota_that_is_refused_half_way_leaves_the_one_that_was_there(capped: Capped) -> None:
-    own = capped.file("vcpu0")
-    bandwidth.write_quota(own, "20000 100000")
+def test_a_cap_that_v1_refuses_half_way_leaves_the_one_before(capped: Capped) -> None:
+    """v2 takes a quota that is above the one around it, and does not give it."""
+    capped.see()
+    assert capped.cap(capped.alone, 50_000) is Outcome.APPLIED
     bandwidth.write_quota(bandwidth.quota_file(capped.group.hierarchy, capped.group.group), "50000 100000")
-    with pytest.raises(OSError, match="Invalid argument"):
-        bandwidth.write_quota(own, "90000 50000")
-    assert bandwidth.read_quota(own) == "20000 100000"
+    refused = capped.group.hierarchy.version == 1
+    assert capped.cap(capped.alone, 900_000, 50_000) is (Outcome.REJECTED if refused else Outcome.APPLIED)
+    assert capped.quota("vcpu0") == ("2500 50000" if refused else "9000 10000")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -173,6 +174,7 @@ class Actuator:
                 self._not_written(thread, [later.write.ref for later in intent.steps[at:]])
                 if isinstance(error, ThreadGone):
                     return Outcome.VANISHED, str(error)
+                self._undo_half(thread, step)
                 return Outcome.REJECTED, error.strerror or str(error)
             ref, _, new = step.write
             known = thread.held.get(ref.kind)
@@ -190,6 +192,15 @@ class Actuator:
                 self.watch.add(thread)
             descriptor = place.descriptor
         knob.write_known(write.ref, write.new, self.proc, descriptor)
+
+    def _undo_half(self, thread: ManagedThread, step: _Step) -> None:
+        """What was in force before a write that was refused half way is again."""
+        ref, _, new = step.write
+        known = thread.held.get(ref.kind)
+        before = known.now if known else step.prior
+        with contextlib.suppress(ThreadGone, OSError):  # the journal has it still: it is put back later
+            if ref.kind.half_written(ref, before, [new], knob.read_known(ref, self.proc)):
+                knob.write_known(ref, before, self.proc)
 
     def _not_written(self, thread: ManagedThread, refs: Sequence[KnobRef]) -> None:
         self.journal.rejected([ref for ref in refs if ref.kind in thread.held])
