@@ -88,6 +88,13 @@ class Part(NamedTuple):
     wrong: list[str]
 
 
+class Caps(NamedTuple):
+    """The caps that are wanted for one workload, and what is wrong with them."""
+
+    changes: list[Change]
+    wrong: list[str]
+
+
 def plan(period: Period, decision: Decision) -> Plan:
     """The smallest list of writes that gives every vCPU of the period its wanted knobs."""
     if not decision.knobs and not decision.workloads:
@@ -101,9 +108,12 @@ def plan(period: Period, decision: Decision) -> Plan:
     moves: list[Move] = []
     refused: set[str] = set()
     violations: list[str] = []
+    caps = _caps(period, decision.workloads, rules[Knob.CAP]) if decision.workloads else {}
     for workload in period.workloads:
         part = _part(period, workload, decision, rules)
         moves += part.moves
+        if workload.name in caps:
+            part.wrong.extend(caps[workload.name].wrong)
         if part.wrong:
             refused.add(workload.name)
             violations += [f"workload {workload.name}: {complaint}" for complaint in part.wrong]
@@ -112,8 +122,9 @@ def plan(period: Period, decision: Decision) -> Plan:
         raised += part.raised
         latencies += part.latencies
     affinities = _affinities(_pairs(moves), refused, violations)
-    caps = _caps(period, decision.workloads, rules[Knob.CAP], violations) if decision.workloads else ()
-    return Plan((*lowered, *raised, *latencies, *affinities, *caps), tuple(violations))
+    capped = (change for name, wish in caps.items() if name not in refused for change in wish.changes)
+    small_first = sorted(capped, key=lambda change: change.new or CORE_PPM)
+    return Plan((*lowered, *raised, *latencies, *affinities, *small_first), tuple(violations))
 
 
 def _part(period: Period, workload: Workload, decision: Decision, rules: Mapping[Knob, Rules]) -> Part:
@@ -206,11 +217,9 @@ def _wrong_stakes(period: Period, workload: Workload, decision: Decision) -> Ite
         )
 
 
-def _caps(
-    period: Period, workloads: Mapping[str, WorkloadKnobs], rules: Rules, violations: list[str]
-) -> list[Change]:
-    """The changes of caps. A wrong one drops all of its workload's."""
-    changes: list[Change] = []
+def _caps(period: Period, workloads: Mapping[str, WorkloadKnobs], rules: Rules) -> dict[str, Caps]:
+    """The changes of caps, by workload."""
+    found: dict[str, Caps] = {}
     for name, limits in period.limits.items():
         if name not in workloads:
             continue
@@ -227,13 +236,12 @@ def _caps(
         ]
         wrong += _strays(period, name, caps.keys() - limits.own.keys())
         wrong += _wrong_loans(limits, wanted)
-        violations += [f"workload {name}: {complaint}" for complaint in wrong]
-        if not wrong:
-            changes += [
-                Change(vcpu, Knob.CAP, prior, ppm, rules.get(vcpu, UNEXPLAINED))
-                for vcpu, (prior, ppm) in wanted.items()
-            ]
-    return sorted(changes, key=lambda change: change.new or CORE_PPM)
+        changes = [
+            Change(vcpu, Knob.CAP, prior, ppm, rules.get(vcpu, UNEXPLAINED))
+            for vcpu, (prior, ppm) in wanted.items()
+        ]
+        found[name] = Caps(changes, wrong)
+    return found
 
 
 def _strays(period: Period, name: str, others: Set[VcpuId]) -> Iterator[str]:

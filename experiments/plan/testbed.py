@@ -17,13 +17,13 @@ from ..places.counted.speed import LONGEST_TURN, SHORTEST_TURN, TURN, cpus_for
 from .arms import capped, dasec_settings, known
 from .blocks import Block
 from .cells import Cell, plan_of
-from .shapes import Background, Shape, convoy, fan_out, pipeline
+from .shapes import Background, Shape, convoy, fan_out, pipeline, server
 from .terms import Cells, Count, Place, PlacedCell, Positive, Terms
 
 FAN_OUT: Literal["fan-out"] = "fan-out"
 HELPER_US = 600
-LEAST_SERVING = {FAN_OUT: 2, "pipeline": 2, "convoy": 3}
-"""A main thread, and a helper or stage; in a convoy a worker and the holder of the lock."""
+LEAST_SERVING = {FAN_OUT: 2, "pipeline": 2, "convoy": 3, "server": 1}
+"""A main thread, and a helper or stage; in a convoy a worker and who holds the lock; a server is alone."""
 
 CFS = "6.1"
 SCHED_LATENCY_MS, WAKEUP_GRANULARITY_MS, MOST_CPUS = 6, 1, 8
@@ -41,10 +41,14 @@ class Workload:
     threads: Annotated[int, Field(ge=2, le=256)]
     rates_per_s: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Requests of one workload, whatever the ratio: more workloads ask for more."""
-    kind: Literal["fan-out", "pipeline", "convoy"] = FAN_OUT
+    kind: Literal["fan-out", "pipeline", "convoy", "server"] = FAN_OUT
     background: Annotated[int, Field(ge=0)] = 0
     burst_us: Count = 10_000
     bursts_per_s: Positive = 24.0
+    wakes: Literal["none", "logger", "peer"] = "none"
+    """Whom each burst wakes: one logger, or each thread a peer of its own. They are among `threads`."""
+    woken_us: Annotated[int, Field(ge=0)] = 0
+    """What a logger or a peer computes each time."""
     helper_us: Count = HELPER_US
     imbalance: Count = 1
     pinned: bool = False
@@ -55,12 +59,15 @@ class Workload:
     """That of each of its threads, as libvirt's `vcpu_quota`."""
 
     def __post_init__(self) -> None:
-        serving = self.threads - self.background
-        if serving < LEAST_SERVING[self.kind]:
+        if self.serving < LEAST_SERVING[self.kind]:
             raise ValueError(
-                f"background = {self.background} leaves {serving} of {self.threads} threads to serve:"
+                f"background = {self.background} leaves {self.serving} of {self.threads} threads to serve:"
                 f" {self.kind} needs {LEAST_SERVING[self.kind]}"
             )
+        if self.kind == "server" and self.serving > 1:
+            raise ValueError(f"{self.serving} threads of {self.threads} serve: a server is one thread")
+        if self.wakes != "none" and not self.background:
+            raise ValueError("wakes is of background threads: give background")
         if self.kind != FAN_OUT and not self.background:
             raise ValueError(f"{self.kind} needs background threads: give background")
         if self.kind != FAN_OUT and (self.helper_us, self.imbalance) != (HELPER_US, 1):
@@ -70,15 +77,26 @@ class Workload:
         """What the load tool is told of the places of one of `count` workloads."""
         return {"pin-from": str(number * cpus // count)} if self.pinned else {}
 
+    @property
+    def bursts(self) -> Background:
+        """Its background."""
+        return Background(self.background, self.burst_us, self.bursts_per_s, self.wakes, self.woken_us)
+
+    @property
+    def serving(self) -> int:
+        """Threads that requests wait for."""
+        return self.threads - self.bursts.vcpus
+
     def shape(self, rate_per_s: float) -> Shape:
         """As the suite of loads builds it."""
-        bursts = Background(self.background, self.burst_us, self.bursts_per_s)
-        serving = self.threads - self.background
+        bursts, serving = self.bursts, self.serving
         if self.kind == FAN_OUT:
             beside = bursts if self.background else None
             made = fan_out(rate_per_s, serving - 1, beside, self.helper_us, self.imbalance)
         elif self.kind == "pipeline":
             made = pipeline(serving - 1, bursts)
+        elif self.kind == "server":
+            made = server(bursts)
         else:
             made = convoy(serving - 2, bursts)
         return replace(made, rate_per_s=rate_per_s)

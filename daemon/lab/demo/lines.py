@@ -15,7 +15,7 @@ JUDGED = ("mean", "p99")
 """The two figures of the paper's claim (§5)."""
 
 NOISE = 1.5
-"""An A/A interval that reaches further than this factor hides a gain by a third, which is worth having."""
+"""An interval that reaches further than this factor hides a gain by a third, which is worth having."""
 
 LITTLE_WORK = 0.9
 """Of the plain host's background work: with less the latency was bought."""
@@ -58,7 +58,7 @@ class Line:
         better = any(one.high < 1 and one.ratio < noise.low for one, noise in both)
         if better and all(one.ratio < 1 for one in self.effect):
             return Answer.GAIN if self.background >= LITTLE_WORK else Answer.HARM
-        return Answer.NOTHING
+        return Answer.UNTOLD if any(map(is_wide, self.effect)) else Answer.NOTHING
 
     @property
     def is_short(self) -> bool:
@@ -66,9 +66,9 @@ class Line:
         return len(self.repetitions[0]) < FEWEST
 
 
-def is_wide(noise: Estimate) -> bool:
-    """Was the plain host too unlike itself to tell anything?"""
-    return noise.high > NOISE or noise.low < 1 / NOISE
+def is_wide(one: Estimate) -> bool:
+    """Does it leave open too much? Of A/A: was the plain host too unlike itself to tell anything?"""
+    return one.high > NOISE or one.low < 1 / NOISE
 
 
 def lines_of(situation: str, measured: Measured) -> tuple[Line, ...]:

@@ -90,11 +90,12 @@ def sentence(lines: Sequence[Line]) -> str:
 def _why_not(line: Line) -> str:
     if line.is_short:
         return "too few --repetitions."
-    wide = next(noise for noise in line.noise if is_wide(noise))
-    return (
-        f"plain runs differ from each other by {shown(wide)}; try again when nothing else runs here, or with"
-        " more --repetitions."
+    unsteady = next(filter(is_wide, line.noise), None)
+    wide = unsteady or next(filter(is_wide, line.effect))
+    what = (
+        "plain runs differ from each other" if unsteady else f"runs with {line.policy} differ from plain ones"
     )
+    return f"{what} by {shown(wide)}; try again when nothing else runs here, or with more --repetitions."
 
 
 def notes(lines: Sequence[Line], measured: Sequence[Measured]) -> Iterator[str]:

@@ -18,8 +18,10 @@ WORKLOADS_PER_CORE = 2.5
 REQUEST_US, BURST_US = 1_100, 10_000
 BACKGROUND_PART = 0.59
 BACKGROUND_THREADS = 2
-BUSY, HALF_BUSY = 0.88, 0.45
-"""Of all cores, as asked. Above 0.9 a queue of seconds' ago decides what is measured now."""
+BUSY, HALF_BUSY = 0.82, 0.45
+"""Of all cores, as asked. What the kernel and the daemon need comes on top: with 0.88 asked, 0.91 to 0.95
+was busy, where a queue of seconds' ago decides what is measured now. Of six such runs two could not tell a
+mean of .65 from 1 (2026-11-24)."""
 
 FAN_OUT_US = FAN_OUT_SERIAL_US + 2 * FAN_OUT_HELPER_US
 

@@ -15,6 +15,7 @@ from dasec.model import (
     Core,
     Decision,
     Knob,
+    Knobs,
     Limits,
     OwnLimit,
     Period,
@@ -95,6 +96,16 @@ def test_a_cap_that_no_group_can_have_drops_the_workloads_caps(ppm: int) -> None
     assert planned.violations == (
         f"workload vm: cap {ppm} ppm of tid {HOG.tid}: must be from 20000 to 1000000",
     )
+
+
+@pytest.mark.parametrize(("latency_ns", "ppm"), [(0, 500_000), (5 * MS, 1)])
+def test_what_is_wrong_with_one_knob_of_a_workload_drops_its_caps_and_its_latencies(
+    latency_ns: int, ppm: int
+) -> None:
+    wish, well = Knobs(None, latency_ns, None), Knobs(None, 5 * MS, None)
+    planned = plan(limited(), Decision({MAIN: wish}, workloads=capped({HOG: ppm})))
+    assert (planned.changes, len(planned.violations)) == ((), 1)
+    assert len(plan(limited(), Decision({MAIN: well}, workloads=capped({HOG: 500_000}))).changes) == 2
 
 
 def test_nobody_caps_a_vcpu_of_another_workload() -> None:

@@ -96,6 +96,16 @@ def test_a_host_that_differs_from_itself_cannot_tell() -> None:
     assert "cannot tell: plain runs differ from each other by" in sentence([line])
 
 
+def test_a_policy_whose_runs_differ_from_each_other_cannot_be_told() -> None:
+    moody = measured(
+        {NONE: lambda _: 1.0, CONTROL: lambda _: 1.0, "moody": lambda repetition: (0.4, 1.2)[repetition % 2]},
+        REPETITIONS,
+    )
+    (line,) = lines(moody)
+    assert line.answer is Answer.UNTOLD
+    assert "cannot tell: runs with moody differ from plain ones by" in sentence([line])
+
+
 def test_too_few_repetitions_are_said_to_be_too_few() -> None:
     few = measured({NONE: lambda _: 1.0, CONTROL: lambda _: 1.0, "better": lambda _: 0.5}, repetitions=2)
     (line,) = lines(few)
