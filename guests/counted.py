@@ -45,6 +45,7 @@ busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
 busybox mount -t devtmpfs dev /dev
 busybox mount -t tmpfs tmpfs /tmp
+busybox mount -t debugfs debugfs /sys/kernel/debug
 busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 busybox dmesg -c | busybox grep -E -A {REPORT_LINES} '{COMPLAINTS}' | busybox sed 's/^/GUEST-LOG:/'
@@ -59,7 +60,6 @@ for job in $(busybox echo $jobs | busybox tr , ' '); do
     busybox echo "GUEST-TAINT:$(busybox cat /proc/sys/kernel/tainted)"
 done
 leaks=/sys/kernel/debug/kmemleak
-busybox mount -t debugfs debugfs /sys/kernel/debug
 if [ -e $leaks ]; then
     for scan in 1 2; do
         busybox sleep {LEAK_AGE_S}

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from ..knobs.knob import NativeValue
-from ..linux import affinity, cgroupfs, dasecfile, procfs, schedattr
+from ..linux import affinity, bandwidth, cgroupfs, dasecfile, procfs, schedattr
 from ..linux.errors import HierarchyMissing, ThreadGone
 from ..model import VcpuId
 
 
 class Fingerprint(NamedTuple):
     """What every thread has (slice_ns, nice, policy, affinity, cgroup; with our kernel patch also
-    granularity_ns and weight), and every cpu group's weight."""
+    granularity_ns and weight), and every cpu group's weight, quota and burst."""
 
     threads: Mapping[VcpuId, Mapping[str, NativeValue]]
-    groups: Mapping[str, int]
+    groups: Mapping[str, Mapping[str, NativeValue]]
 
 
 def fingerprint(pids: Iterable[int] | None = None) -> Fingerprint:
@@ -26,7 +27,7 @@ def fingerprint(pids: Iterable[int] | None = None) -> Fingerprint:
         hierarchy = cgroupfs.find_hierarchy()
     except HierarchyMissing:
         return Fingerprint(dict(_threads(pids, None)), {})
-    return Fingerprint(dict(_threads(pids, hierarchy)), dict(_weights(hierarchy)))
+    return Fingerprint(dict(_threads(pids, hierarchy)), dict(_groups(hierarchy)))
 
 
 def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
@@ -40,11 +41,16 @@ def differences(before: Fingerprint, after: Fingerprint) -> tuple[str, ...]:
             for what in had
             if what in has and has[what] != had[what]
         ]
-    for path, weight in after.groups.items():
+    for path, holds in after.groups.items():
         if path not in before.groups:
             lines.append(f"group {path}: is new")
-        elif before.groups[path] != weight:
-            lines.append(f"group {path}: weight was {before.groups[path]}, is {weight}")
+            continue
+        held = before.groups[path]
+        lines += [
+            f"group {path}: {what} was {held[what]}, is {value}"
+            for what, value in holds.items()
+            if what in held and held[what] != value
+        ]
     lines += [f"group {path}: is gone" for path in before.groups.keys() - after.groups.keys()]
     return tuple(lines)
 
@@ -85,9 +91,20 @@ def _patched(pid: int, tid: int) -> Mapping[str, NativeValue]:
         return {}
 
 
-def _weights(hierarchy: cgroupfs.Hierarchy) -> Iterator[tuple[str, int]]:
+def _groups(hierarchy: cgroupfs.Hierarchy) -> Iterator[tuple[str, Mapping[str, NativeValue]]]:
     for group in hierarchy.below(hierarchy.root, most=sys.maxsize).groups:
         try:
-            yield hierarchy.directory(group), cgroupfs.read_weight(hierarchy.weight_file(group))
+            weight = cgroupfs.read_weight(hierarchy.weight_file(group))
         except ThreadGone:
             continue
+        yield hierarchy.directory(group), {"weight": weight, **_limit(hierarchy, group)}
+
+
+def _limit(hierarchy: cgroupfs.Hierarchy, group: str) -> Mapping[str, NativeValue]:
+    """As far as this kernel and this group have one, and the group is still there."""
+    found: dict[str, NativeValue] = {}
+    file = bandwidth.quota_file(hierarchy, group)
+    with suppress(ThreadGone, OSError):
+        found["quota"] = bandwidth.read_quota(file)
+        found["burst"] = bandwidth.read_burst(bandwidth.burst_file(file))
+    return found

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from dasec.lab.kit.bench import RunPlan
-from dasec.lab.kit.scenario import Scenario
+from dasec.lab.kit.scenario import Scenario, Timing
 
 from ..places.counted.cpus import Cpus
 from ..places.counted.speed import LONGEST_TURN, SHORTEST_TURN, TURN, cpus_for
@@ -41,6 +41,8 @@ class Workload:
     threads: Annotated[int, Field(ge=2, le=256)]
     rates_per_s: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Requests of one workload, whatever the ratio: more workloads ask for more."""
+    step_to_per_s: Positive | None = None
+    """From the middle of the measured part on; left out: nothing changes."""
     kind: Literal["fan-out", "pipeline", "convoy", "server"] = FAN_OUT
     background: Annotated[int, Field(ge=0)] = 0
     burst_us: Count = 10_000
@@ -73,9 +75,13 @@ class Workload:
         if self.kind != FAN_OUT and (self.helper_us, self.imbalance) != (HELPER_US, 1):
             raise ValueError(f"helper_us and imbalance are of fan-out, not of {self.kind}: leave them out")
 
-    def pins(self, number: int, count: int, cpus: int) -> Mapping[str, str]:
-        """What the load tool is told of the places of one of `count` workloads."""
-        return {"pin-from": str(number * cpus // count)} if self.pinned else {}
+    def told(self, number: int, count: int, cpus: int, timing: Timing) -> Mapping[str, str]:
+        """What the load tool is told of the place of one of `count` workloads, and of a step."""
+        pins = {"pin-from": str(number * cpus // count)} if self.pinned else {}
+        if self.step_to_per_s is None:
+            return pins
+        at_s = timing.warmup_s + timing.seconds / 2
+        return {**pins, "step-rate": f"{self.step_to_per_s:g}", "step-at": f"{at_s:g}"}
 
     @property
     def bursts(self) -> Background:
@@ -148,7 +154,9 @@ class Shapes(Terms):
                     shape = workload.shape(rate_per_s)
                     tenants = tuple(
                         replace(
-                            shape.service(f"vm-{number}", 1.0, workload.pins(number, count, self.cpus)),
+                            shape.service(
+                                f"vm-{number}", 1.0, workload.told(number, count, self.cpus, self.timing)
+                            ),
                             quota_cores=workload.quota_cores,
                             vcpu_quota_cores=workload.vcpu_quota_cores,
                         )

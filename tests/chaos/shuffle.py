@@ -10,10 +10,25 @@ from collections.abc import Iterator
 from types import MappingProxyType
 
 from dasec import policies
-from dasec.model import THREAD_KNOBS, Core, Decision, Knobs, Period, PolicyState, Reason, VcpuId, Workload
+from dasec.model import (
+    THREAD_KNOBS,
+    Core,
+    Decision,
+    Knob,
+    Knobs,
+    Limits,
+    Period,
+    PolicyState,
+    Reason,
+    VcpuId,
+    Workload,
+    WorkloadKnobs,
+)
 from dasec.policy import Kind
 
 LATENCIES_NS = (1_500_000, 2_000_000, 4_000_000, 7_000_000, 11_000_000)
+CAPS_PPM = (0, 150_000, 300_000, 900_000)
+LENT_PPM = (0, 50_000, 100_000, 150_000)
 
 
 class Shuffle:
@@ -31,8 +46,23 @@ class Shuffle:
             for workload in period.workloads
             for vcpu, wanted in shuffled(workload, period, chance)
         }
-        reasons = tuple(Reason(vcpu, knob, "shuffle") for vcpu in knobs for knob in THREAD_KNOBS)
-        return Decision(knobs, reasons, state)
+        workloads = {name: WorkloadKnobs(capped(limits, chance)) for name, limits in period.limits.items()}
+        reasons = [Reason(vcpu, knob, "shuffle") for vcpu in knobs for knob in THREAD_KNOBS]
+        reasons += [Reason(vcpu, Knob.CAP, "shuffle") for one in workloads.values() for vcpu in one.caps]
+        return Decision(knobs, tuple(reasons), state, workloads=workloads)
+
+
+def capped(limits: Limits, chance: random.Random) -> dict[VcpuId, int]:
+    """A cap for some; or, where each has a quota of its own, one lends to another, so that the sum stays."""
+    if not limits.is_divided:
+        return {vcpu: chance.choice(CAPS_PPM) for vcpu in limits.own if chance.random() < 0.3}
+    lent_ppm = chance.choice(LENT_PPM)
+    lender, borrower = chance.sample(sorted(limits.own), 2) if len(limits.own) > 1 else (None, None)
+    by_ppm = {lender: -lent_ppm, borrower: lent_ppm}
+    return {
+        vcpu: own.quota_ppm + by_ppm.get(vcpu, 0) if by_ppm.get(vcpu, 0) else 0
+        for vcpu, own in limits.own.items()
+    }
 
 
 def shuffled(workload: Workload, period: Period, chance: random.Random) -> Iterator[tuple[VcpuId, Knobs]]:

@@ -58,6 +58,9 @@ enabled = false
 [host]
 own_cgroups = true
 weights = "{weights}"
+[bandwidth]
+caps = true
+burst = true
 """
 
 

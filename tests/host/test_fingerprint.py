@@ -13,7 +13,7 @@ from dasec.knobs import knob
 from dasec.knobs.knob import KnobRef
 from dasec.knobs.masks import AFFINITY
 from dasec.knobs.slices import SLICE
-from dasec.linux import cgroupfs, procfs
+from dasec.linux import bandwidth, cgroupfs, procfs
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import differences, fingerprint
 
@@ -42,7 +42,7 @@ def test_it_sees_slice_mask_and_nice_of_a_thread(patient: VcpuId) -> None:
     assert [line.split(": ")[1] for line in found] == ["slice_ns", "nice", "affinity"]
 
 
-def test_it_sees_a_new_group_its_weight_and_who_moved_there(patient: VcpuId) -> None:
+def test_it_sees_a_new_group_its_weight_its_limit_and_who_moved_there(patient: VcpuId) -> None:
     hierarchy = cgroupfs.find_hierarchy()
     group = Path(hierarchy.directory(f"/fingerprint-{os.getpid()}"))
     before = fingerprint([patient.pid])
@@ -52,9 +52,14 @@ def test_it_sees_a_new_group_its_weight_and_who_moved_there(patient: VcpuId) -> 
         assert f"group {group}: is new" in differences(before, made)
         hierarchy.move(patient.tid, f"/{group.name}")
         cgroupfs.write_weight(hierarchy.weight_file(f"/{group.name}"), 2000)
+        quota = bandwidth.quota_file(hierarchy, f"/{group.name}")
+        bandwidth.write_quota(quota, "70000 100000")
+        bandwidth.write_burst(bandwidth.burst_file(quota), 9000)
         found = "\n".join(differences(made, fingerprint([patient.pid])))
         assert f"is /{group.name}" in found
         assert f"group {group}: weight was" in found
+        assert f"group {group}: quota was max 100000, is 70000 100000" in found
+        assert f"group {group}: burst was 0, is 9000" in found
     finally:
         hierarchy.move(patient.tid, str(before.threads[patient]["cgroup"]))
         group.rmdir()

@@ -71,9 +71,9 @@ class Fleet:
         return {one.tid for name in self.running() for one in vcpus_of(self.libvirtd, name)}
 
     def look(self) -> Fingerprint:
-        """The knobs of every thread of every QEMU that runs, and the weights of libvirt's groups."""
+        """The knobs of every thread of every QEMU that runs, and what libvirt's groups have."""
         seen = fingerprint([pid_of(self.libvirtd, name) for name in self.running()])
-        groups = {path: weight for path, weight in seen.groups.items() if PREFIX in path}
+        groups = {path: holds for path, holds in seen.groups.items() if PREFIX in path}
         return Fingerprint(seen.threads, groups)
 
     def changed(self, before: Fingerprint) -> set[str]:
@@ -200,7 +200,7 @@ def test_guests_are_found_weighted_watched_lost_and_put_back(fleet: Fleet, tmp_p
         wait_for(lambda: fleet.libvirtd.running() == len(left))
         wait_for(lambda: running.manages(left))
     after = fleet.look()
-    kept = {path: weight for path, weight in before.groups.items() if path in after.groups}
+    kept = {path: holds for path, holds in before.groups.items() if path in after.groups}
     assert len(kept) == len(after.groups) < len(before.groups)
     assert differences(Fingerprint(before.threads, kept), after) == ()
     names, edges = of_record(running.record)

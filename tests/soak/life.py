@@ -27,6 +27,9 @@ enabled = false
 [host]
 own_cgroups = true
 weights = "on"
+[bandwidth]
+caps = true
+burst = true
 [record]
 max_mib = 1
 files = 2

@@ -59,7 +59,7 @@ def test_its_selftests_pass_and_the_kernel_says_nothing(qemu: Qemu, tmp_path: Pa
         assert re.findall(r"^not ok.*$", job.text, re.MULTILINE) == []
         assert (job.exit_status, job.tainted, job.complaints) == (0, 0, ())
     (churn,) = parse(console)["churn_test"].named("churn")
-    for what in ("writes", "steps", "moves", "forks", "hotplugs"):
+    for what in ("writes", "steps", "moves", "forks", "hotplugs", "flips"):
         assert churn.number(what) > 10, what
 
 

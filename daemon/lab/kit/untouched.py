@@ -1,4 +1,4 @@
-"""Proof that the runs left the host as it found it: every thread's knobs, every group's weight."""
+"""Proof that the runs left the host as it found it: every thread's knobs, every group's weight and limit."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def changes(before: Look, after: Look) -> list[str]:
     """What is not as before, one line each. Groups that others made or removed meanwhile do not
     count; a thread or a group that changed does, whoever changed it: the kernel keeps no names."""
     had, has = before.fingerprint, after.fingerprint
-    kept = {path: weight for path, weight in had.groups.items() if path in has.groups}
-    seen = {path: weight for path, weight in has.groups.items() if path in had.groups or _is_ours(path)}
+    kept = {path: holds for path, holds in had.groups.items() if path in has.groups}
+    seen = {path: holds for path, holds in has.groups.items() if path in had.groups or _is_ours(path)}
     new = [finding for finding in after.verified if finding not in before.verified]
     return [
         *map(str, ours(new, has.groups)),

@@ -193,12 +193,20 @@ def test_a_signal_interrupts_once_and_cleaning_is_left_alone(number: signal.Sign
 def test_only_what_changed_and_could_be_ours_counts_against_the_demo() -> None:
     thread, other = VcpuId(1, 1, 5), VcpuId(2, 2, 6)
     same: dict[str, NativeValue] = {"slice_ns": 3_000_000, "affinity": (0, 1)}
-    before = Fingerprint({thread: same, other: same}, {"/cg/a": 1024, "/cg/removed-by-others": 1024})
-    after = Fingerprint({thread: same}, {"/cg/a": 1024, "/cg/dasec-77": 77})
+    plain: dict[str, NativeValue] = {"weight": 1024, "quota": "max 100000", "burst": 0}
+    before = Fingerprint({thread: same, other: same}, {"/cg/a": plain, "/cg/removed-by-others": plain})
+    after = Fingerprint({thread: same}, {"/cg/a": plain, "/cg/dasec-77": {**plain, "weight": 77}})
     elsewhere = Finding("group left over", "/cg/dasec-77", "of another daemon")
     assert changes(Look(before, ()), Look(after, (elsewhere,))) == []
-    changed = Fingerprint({thread: {**same, "affinity": (0,)}}, {"/cg/a": 1, f"/cg/{TOP_NAME}/machine": 1024})
-    assert len(changes(Look(before, ()), Look(changed, ()))) == 3
+    lowered = {**plain, "quota": "5000 10000"}
+    changed = Fingerprint(
+        {thread: {**same, "affinity": (0,)}}, {"/cg/a": lowered, f"/cg/{TOP_NAME}/machine": plain}
+    )
+    assert changes(Look(before, ()), Look(changed, ())) == [
+        "thread 1 of process 1: affinity: was (0, 1), is (0,)",
+        "group /cg/a: quota was max 100000, is 5000 10000",
+        f"group /cg/{TOP_NAME}/machine: is new",
+    ]
 
 
 def test_what_verify_said_before_is_not_held_against_the_demo() -> None:

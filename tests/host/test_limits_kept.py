@@ -1,0 +1,137 @@
+"""Whatever the daemon writes, limits hold; where nothing is to be gained, it writes no quota."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from dasec.errors import ExitStatus
+from dasec.lab.kit.tree import Group, Tree
+from dasec.lab.load_tool import find_tool
+from dasec.linux import bandwidth
+
+from .group import TestGroup
+from .running import Running
+
+pytestmark = pytest.mark.host
+
+SECONDS = 10.0
+LIMIT, LIMIT_CORES = "8000 20000", 0.4
+GIVEN, GIVEN_CORES = "6000 20000", 0.3
+"""In periods of 20 ms: with those of 100 ms ten seconds have one quota more or less, which is one percent."""
+
+CONFIG = """
+period_ms = 80
+[host]
+own_cgroups = true
+weights = "on"
+[bandwidth]
+caps = true
+[guard]
+enabled = false
+"""
+WORKLOAD = """
+[[workload]]
+name = "{name}"
+pids = [{pid}]
+"""
+ALWAYS = "--background-burst-us 20000 --background-rate 60"
+LIMITED = f"--rate 60 --helpers 1 --serial-us 1000 --helper-us 500 --background 3 {ALWAYS}"
+DIVIDED = f"--rate 250 --helpers 1 --serial-us 1500 --helper-us 2000 --background 2 {ALWAYS}"
+"""Of the second both threads that serve want more than they were given."""
+
+ONLY_COMPUTES = f"--rate 0.000001 --helpers 0 --background 3 {ALWAYS}"
+Threads = dict[str, int]
+
+
+@contextmanager
+def service(options: str, place: Path) -> Iterator[tuple[int, Threads]]:
+    """Its process, and its threads by name."""
+    command = [str(find_tool()), "service", "--seconds", "60", *options.split(), "--out", str(place)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.pid, json.loads(process.stdout.readline())["threads"]
+        finally:
+            process.kill()
+
+
+def used_ns(threads: Collection[int]) -> int:
+    """On CPUs."""
+    return sum(int(Path(f"/proc/{tid}/schedstat").read_text().split()[0]) for tid in threads)
+
+
+def rules(record: Path) -> Counter[str]:
+    """By which rule how many quotas were written."""
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    assert any("period" in line for line in lines)
+    results = [result for line in lines for result in line.get("results", ())]
+    return Counter(rule for _, knob, _, _, rule, *_ in results if knob == "cap")
+
+
+def test_with_caps_and_loans_no_more_is_used_in_ten_seconds_than_limit_and_quotas_allow(
+    group: TestGroup, tmp_path: Path
+) -> None:
+    """From the daemon's first look on: it writes most before the reserve is settled."""
+    with ExitStack() as ends:
+        (whole, limited), (parts, divided) = (
+            ends.enter_context(service(options, tmp_path / name))
+            for name, options in (("limited", LIMITED), ("divided", DIVIDED))
+        )
+        group.enter(whole, "whole")
+        group.enter(parts, "parts")
+        quota_file = bandwidth.quota_file(group.hierarchy, f"{group.group}/whole")
+        bandwidth.write_quota(quota_file, LIMIT)
+        tree = Tree(group.hierarchy.version, group.directory / "parts", f"{group.group}/parts")
+        tree.make(Group(name, threaded=True) for name in divided)
+        for name, tid in divided.items():
+            tree.place(tid, name)
+            bandwidth.write_quota(bandwidth.quota_file(group.hierarchy, f"{group.group}/parts/{name}"), GIVEN)
+        config, record = tmp_path / "dasec.toml", tmp_path / "record"
+        config.write_text(
+            CONFIG + WORKLOAD.format(name="limited", pid=whole) + WORKLOAD.format(name="divided", pid=parts)
+        )
+        with Running(tmp_path, config, record=record) as daemon:
+            begun_ns = time.monotonic_ns()
+            before = [used_ns(threads.values()) for threads in (limited, divided)]
+            time.sleep(SECONDS)
+            after = [used_ns(threads.values()) for threads in (limited, divided)]
+            took_ns = time.monotonic_ns() - begun_ns
+            daemon.stop()
+        by_limit, by_quotas = ((end - begin) / took_ns for begin, end in zip(before, after, strict=True))
+        written = rules(record)
+        print(f"{by_limit:.4f} of {LIMIT_CORES}, {by_quotas:.4f} of {len(divided) * GIVEN_CORES}: {written}")
+        assert 0.8 * LIMIT_CORES < by_limit <= 1.01 * LIMIT_CORES
+        assert 0.8 * len(divided) * GIVEN_CORES < by_quotas <= 1.01 * len(divided) * GIVEN_CORES
+        assert {"bandwidth.cap", "bandwidth.lend", "bandwidth.borrow"} <= written.keys()
+
+
+def test_where_nobody_is_waited_for_or_nobody_is_limited_no_quota_is_written(
+    group: TestGroup, tmp_path: Path
+) -> None:
+    with ExitStack() as ends:
+        (computes, _), (free, _) = (
+            ends.enter_context(service(options, tmp_path / name))
+            for name, options in (("computes", ONLY_COMPUTES), ("free", LIMITED))
+        )
+        group.enter(computes, "computes")
+        group.enter(free, "free")
+        group.limit("computes", 40)
+        stopped = bandwidth.usage_of(str(group.directory / "computes")).throttled_ns
+        config, record = tmp_path / "dasec.toml", tmp_path / "record"
+        config.write_text(
+            CONFIG + WORKLOAD.format(name="computes", pid=computes) + WORKLOAD.format(name="free", pid=free)
+        )
+        command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--periods", "40"]
+        command += ["--directory", str(tmp_path / "state"), "--record", str(record)]
+        assert subprocess.run(command, check=False, capture_output=True).returncode == ExitStatus.DONE
+        assert bandwidth.usage_of(str(group.directory / "computes")).throttled_ns > stopped, "it binds"
+        assert rules(record) == {}
