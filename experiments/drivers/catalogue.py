@@ -11,8 +11,8 @@ from .fanout import FanOut
 from .gluoncv import MODELS, GluonCV
 from .hackbench import Hackbench
 from .matrixmul import MatrixMul
-from .memcached import Memcached
 from .schbench import Schbench
+from .servers import SERVERS
 from .tailbench import TailBench
 from .tailbench_apps import APPLICATIONS
 
@@ -20,7 +20,7 @@ from .tailbench_apps import APPLICATIONS
 def _all() -> tuple[Driver, ...]:
     return (
         FanOut(),
-        Memcached(),
+        *SERVERS.values(),
         *(TailBench(f"tailbench-{name}", name) for name in APPLICATIONS),
         *(GluonCV(f"gluoncv-{task}", model) for task, model in MODELS.items()),
         MatrixMul(),

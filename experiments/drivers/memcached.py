@@ -5,42 +5,23 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from dasec.lab.kit.driver import DRAIN_S, GUEST, Place, Role, WorkKind, WorkOrder
-from dasec.lab.kit.load_driver import (
-    BACKGROUND,
-    NO_REQUESTS_PER_S,
-    LoadService,
-    ToolRun,
-    missing_tool,
-    requests,
-    tool_command,
-)
+from dasec.lab.kit.driver import GUEST, Place, WorkKind, WorkOrder
+from dasec.lab.kit.load_driver import ToolRun, missing_tool
 from dasec.lab.kit.place import LOOPBACK
 from dasec.lab.kit.process import Child, free_port
 from dasec.lab.kit.scenario import Tenant
 
-from ..places.guest import MOST_CACHED_MIB
 from .options import absent, options_of, refusal, whole
+from .served import BESIDE, BURSTING, KEYED, asked_when_up, background_of, beside, client, keyed
 
-OPTIONS = {
-    "address": "",
-    "memory-mb": "64",
-    "connections": "16",
-    "keys": "10000",
-    "key-bytes": "30",
-    "value-bytes": "200",
-    "get-ratio": "0.9",
-    "background": "0",
-    "burst-us": "10000",
-    "bursts-per-s": "15",
-}
-"""`address` HOST:PORT names a server that is not ours. `background` threads burst in a process beside the
-server, in the same workload."""
+MOST_CACHED_MIB = 192
+"""In a guest (experiments/places/guest.py): its image lies in memory twice while it boots, 12 MB each, and
+the kernel has its own; the rest of 320 is for memcached."""
 
-SERVER = ("address", "memory-mb", "background", "burst-us", "bursts-per-s")
+OPTIONS = {**KEYED, **BESIDE, "address": "", "memory-mb": "64"}
+"""`address` HOST:PORT names a server that is not ours."""
 
 MEMCACHED_WORKER = "mc-worker"
 """What memcached calls the threads that serve requests."""
@@ -55,15 +36,17 @@ class Memcached:
 
     name: str = "memcached"
     kind: WorkKind = WorkKind.SERVICE
+    package: str = "memcached"
+    program: str = "memcached"
+    vcpu_names: tuple[str, ...] = (MEMCACHED_WORKER, BURSTING)
 
     def missing(self) -> str | None:
         """Of the client and of a server of our own."""
-        return missing_tool() or absent("memcached", "memcached")
+        return missing_tool() or absent(self.program, self.package)
 
     def vcpus(self, order: WorkOrder) -> int:
         options = options_of(order, OPTIONS)
-        background = whole(order, "background", options["background"], 0)
-        return background + (0 if options["address"] else order.threads)
+        return background_of(order, options) + (0 if options["address"] else order.threads)
 
     def critical(self, order: WorkOrder) -> tuple[str, ...]:
         return () if options_of(order, OPTIONS)["address"] else (MEMCACHED_WORKER,)
@@ -76,33 +59,13 @@ class Memcached:
         host, port = _address(order, options["address"])
         order.folder.mkdir(parents=True)
         server = None if options["address"] else _server(order, place, port, memory)
-        asked = {name: text for name, text in options.items() if name not in SERVER}
-        asked |= {"host": host, "port": str(port), "drain-seconds": f"{DRAIN_S:g}", **requests(order)}
-        try:
-            if server:
-                server.wait_until(lambda: answers(port), f"answers at port {port}")
-            command = tool_command(order, "memcached", asked)
-            tool = Child.start(order.name, place, command, order.folder / "log", Role.CLIENT)
-        except BaseException:
-            if server:
-                server.kill()
-            raise
-        return ToolRun(order, tool, server, _beside(order, place, options), is_foreign=server is None)
 
+        def ask() -> ToolRun:
+            asked = {**keyed(options), "host": host, "port": str(port)}
+            tool = client(order, place, self.name, asked)
+            return ToolRun(order, tool, server, beside(order, place, options), is_foreign=server is None)
 
-def _beside(order: WorkOrder, place: Place, options: Mapping[str, str]) -> tuple[ToolRun, ...]:
-    """The process of background work in the same workload, if there is any."""
-    if options["background"] == "0":
-        return ()
-    told = {
-        "helpers": "0",
-        "background": options["background"],
-        "background-burst-us": options["burst-us"],
-        "background-rate": options["bursts-per-s"],
-    }
-    name, folder = f"{order.name}-beside", order.folder / "beside"
-    mine = replace(order, name=name, folder=folder, rate_per_s=NO_REQUESTS_PER_S, options=told)
-    return (LoadService().start(mine, place),)
+        return asked_when_up(server, lambda: answers(port), port, ask) if server else ask()
 
 
 def beside_bursts(name: str, rate_per_s: float, background: int, bursts_per_s: float) -> Tenant:
@@ -116,7 +79,7 @@ def beside_bursts(name: str, rate_per_s: float, background: int, bursts_per_s: f
         tuple(options.items()),
         (MEMCACHED_WORKER,),
         threads=2,
-        vcpu_names=(MEMCACHED_WORKER, f"{BACKGROUND}*"),
+        vcpu_names=(MEMCACHED_WORKER, BURSTING),
         has_emulator=True,
     )
 

@@ -30,6 +30,8 @@ class Trial:
 TRIALS: Mapping[str, Trial] = {
     "fanout": Trial(3, 100),
     "memcached": Trial(2, 1000, options={"keys": "500"}),
+    "redis": Trial(1, 500, options={"keys": "500"}),
+    "nginx": Trial(2, 200),
     "tailbench": Trial(2, 200, options={"load-s": "0"}),
     "gluoncv-image-classification": Trial(1, 10),
     "gluoncv-action-recognition": Trial(1, 2, seconds=3.0),

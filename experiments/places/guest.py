@@ -24,9 +24,7 @@ VCPUS = ("CPU *",)
 """The threads that are vCPUs, as QEMU names them: "CPU 0/KVM", "CPU 1/TCG"."""
 
 MEMORY_MIB = 320
-MOST_CACHED_MIB = 192
-"""The image lies in memory twice while it boots, 12 MB each, and the kernel has its own; the rest is for
-memcached."""
+"""Of which memcached may have a part (experiments/drivers/memcached.py)."""
 
 
 def why_not_inside(driver: str) -> str | None:

@@ -16,8 +16,10 @@ from ..places.counted.guests import host_of, measure
 from ..places.counted.image import Inside
 from ..places.counted.kernels import KERNELS, WITH_SCHED_EXT, kernel_for
 from ..places.counted.machine import Machine, Task, make_machine
+from ..places.counted.programs import Programs
 from ..plan.blocks import Block
 from ..plan.order import Order, Planned
+from ..plan.servers import Servers
 from ..plan.terms import Place, PlacedCell
 from ..plan.word import LONGEST
 from ..results.store import Asked, Store
@@ -58,10 +60,22 @@ def machine_for(experiment: Planned, out: Path) -> Machine:
     """The guest; what is built for it lies in `out`. Raises HostCannotError, QemuMissingError."""
     cpus = experiment.machine
     isolated = experiment.kernel not in WITH_SCHED_EXT
-    inside = replace(INSIDE, rivals=rivals_of(experiment.arms))
-    return make_machine(
-        out / "guest", lambda: kernel_for(experiment.kernel, cpus), inside, cpus, isolated=isolated
+    machine = make_machine(
+        out / "guest",
+        lambda: kernel_for(experiment.kernel, cpus),
+        inside_of(experiment),
+        cpus,
+        isolated=isolated,
     )
+    if isinstance(experiment, Servers):
+        machine = replace(machine, memory_wanted_mib=experiment.memory_mib)
+    return machine
+
+
+def inside_of(experiment: Planned) -> Inside:
+    """What runs in it. Raises HostCannotError."""
+    programs = Programs.of(experiment.packages) if isinstance(experiment, Servers) else None
+    return replace(INSIDE, rivals=rivals_of(experiment.arms), programs=programs)
 
 
 def rivals_of(arms: Iterable[str]) -> tuple[Path, ...]:
@@ -77,7 +91,7 @@ def rivals_of(arms: Iterable[str]) -> tuple[Path, ...]:
 def host_for(machine: Machine, experiment: Planned) -> dict[str, object]:
     """What measures."""
     where = "in the testbed" if experiment.place is Place.TESTBED else "in an instruction-counted guest"
-    return {**host_of(machine, INSIDE), "kernel": f"{KERNELS[experiment.kernel]} {where}"}
+    return {**host_of(machine, inside_of(experiment)), "kernel": f"{KERNELS[experiment.kernel]} {where}"}
 
 
 def task_for(experiment: Planned, block: Block[PlacedCell]) -> Task:

@@ -28,6 +28,7 @@ from ..plan.cells import Suite
 from ..plan.contests import Contests
 from ..plan.file import Told, refusal, validated
 from ..plan.order import Planned
+from ..plan.servers import Servers
 from ..plan.terms import Place, PlacedCell
 from ..plan.testbed import Shapes
 from ..plan.variants import VARIED, variant_of
@@ -42,7 +43,10 @@ from .family import Ways
 from .guests import expected, machine_for, measure_in_guests, task_for
 from .host import measure_here
 
-KINDS: Mapping[str, type[Shapes] | type[Suite] | type[Contests]] = {
+Kind = type[Shapes] | type[Suite] | type[Contests] | type[Servers]
+
+KINDS: Mapping[str, Kind] = {
+    "server": Servers,
     "workload": Shapes,
     "loads": Suite,
     "contests": Contests,
@@ -53,7 +57,7 @@ KINDS: Mapping[str, type[Shapes] | type[Suite] | type[Contests]] = {
 KEYS = tuple(KINDS)
 
 
-def kind_of(told: Told) -> type[Shapes] | type[Suite] | type[Contests] | None:
+def kind_of(told: Told) -> Kind | None:
     """Which of them a file is; None: none."""
     return next((kind for key, kind in KINDS.items() if key in told), None)
 
@@ -97,7 +101,7 @@ def blocks(experiment: Planned) -> tuple[Block[PlacedCell], ...]:
     return tuple(blocks_of(cells, experiment.arms, experiment.repetitions, experiment.seed))
 
 
-def store_in(folder: Path, kind: type[Shapes] | type[Suite] | type[Contests]) -> Store[Planned]:
+def store_in(folder: Path, kind: Kind) -> Store[Planned]:
     """The folder as a place for blocks of such an experiment."""
     return Store(folder, kind)
 

@@ -8,7 +8,7 @@ import pytest
 
 from .tool import Tool
 
-SUBCOMMANDS = ["service", "memcached", "threads", "wakeup"]
+SUBCOMMANDS = ["service", "memcached", "redis", "http", "threads", "wakeup"]
 
 MISTAKES = {
     "service --rate x": "--rate: must be a number above 0, got 'x'",
@@ -40,10 +40,11 @@ MISTAKES = {
     "memcached --value-bytes 9-3": "--value-bytes: must be N or LOW-HIGH within 1 to 1000000, got '9-3'",
     "memcached --key-bytes 2": "--key-bytes: must be at least 4 for 10000 keys, got '2'",
     "memcached --unix /x --port 1": "--unix: cannot be combined with --host or --port",
+    "http --get-ratio 0.9": "--get-ratio: must be 1: http only gets, got '0.9'",
     "threads --threads 0": "--threads: must be a whole number from 1 to 16384, got '0'",
     "threads --spin --rate 3": "--rate: has no meaning with --spin",
     "wakeup --cpu 1023": "--cpu: must be a CPU this process may use, got '1023'",
-    "fast": "'fast': must be one of service, memcached, threads, matrixmul, wakeup",
+    "fast": "'fast': must be one of service, memcached, redis, http, threads, matrixmul, wakeup",
 }
 
 

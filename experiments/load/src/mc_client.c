@@ -37,11 +37,11 @@ void mc_client_connect(struct mc_client *client)
 	stop_notify(stop_fd);
 	client->connections = memory_touched(o->connections, sizeof(*client->connections));
 	for (uint64_t i = 0; i < o->connections; i++) {
-		int fd = o->unix_path ? mc_connect_unix(o->unix_path)
-				      : mc_connect_tcp(o->host, o->port);
+		const char *name = o->protocol->name;
+		int fd = o->unix_path ? mc_connect_unix(name, o->unix_path)
+				      : mc_connect_tcp(name, o->host, o->port);
 
-		mc_connection_init(&client->connections[i], fd, client->largest_request,
-				   (struct mc_listener){0});
+		mc_connection_init(&client->connections[i], fd, client->largest_request, o->protocol);
 		watch(client->epoll_fd, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, i);
 	}
 }

@@ -7,6 +7,7 @@
 #include "run.h"
 
 struct mc_options {
+	const struct mc_protocol *protocol;
 	struct run_options run;
 	const char *host, *unix_path;
 	uint64_t port, connections, keys, key_bytes;

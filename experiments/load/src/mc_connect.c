@@ -21,14 +21,14 @@ static void make_non_blocking(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-static struct addrinfo *resolve(const char *host, const char *port)
+static struct addrinfo *resolve(const char *name, const char *host, const char *port)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found;
 	int error = getaddrinfo(host, port, &hints, &found);
 
 	if (error)
-		fail_run("memcached %s:%s: %s", host, port, gai_strerror(error));
+		fail_run("%s %s:%s: %s", name, host, port, gai_strerror(error));
 	return found;
 }
 
@@ -46,17 +46,17 @@ static int try_addresses(const struct addrinfo *address)
 	return -1;
 }
 
-int mc_connect_tcp(const char *host, uint64_t port)
+int mc_connect_tcp(const char *name, const char *host, uint64_t port)
 {
 	char text[8];
 	struct addrinfo *addresses;
 	int fd, one = 1;
 
 	snprintf(text, sizeof(text), "%" PRIu16, (uint16_t)port);
-	addresses = resolve(host, text);
+	addresses = resolve(name, host, text);
 	fd = try_addresses(addresses);
 	if (fd < 0)
-		fail_run("memcached %s:%s: %s", host, text, strerror(errno));
+		fail_run("%s %s:%s: %s", name, host, text, strerror(errno));
 	freeaddrinfo(addresses);
 	/* A small request must not wait for the acknowledgement of the one before it. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -64,7 +64,7 @@ int mc_connect_tcp(const char *host, uint64_t port)
 	return fd;
 }
 
-int mc_connect_unix(const char *path)
+int mc_connect_unix(const char *name, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -74,7 +74,7 @@ int mc_connect_unix(const char *path)
 			    sizeof(address.sun_path), path);
 	strcpy(address.sun_path, path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
-		fail_run("memcached %s: %s", path, strerror(errno));
+		fail_run("%s %s: %s", name, path, strerror(errno));
 	make_non_blocking(fd);
 	return fd;
 }

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* A connected non-blocking socket, or one line and exit 1. */
-int mc_connect_tcp(const char *host, uint64_t port);
-int mc_connect_unix(const char *path);
+/* A connected non-blocking socket, or one line, which begins with the name, and exit 1. */
+int mc_connect_tcp(const char *name, const char *host, uint64_t port);
+int mc_connect_unix(const char *name, const char *path);
 
 #endif

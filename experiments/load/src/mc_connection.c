@@ -14,9 +14,9 @@
 #define IN_BYTES (64 * 1024)
 
 void mc_connection_init(struct mc_connection *connection, int fd, size_t largest_request,
-			struct mc_listener listener)
+			const struct mc_protocol *protocol)
 {
-	*connection = (struct mc_connection){.fd = fd, .listener = listener};
+	*connection = (struct mc_connection){.fd = fd, .parser = {.protocol = protocol}};
 	connection->out_size = OUT_BYTES + 2 * largest_request;
 	connection->out = memory_touched(connection->out_size, 1);
 	connection->in = memory_touched(IN_BYTES, 1);

@@ -33,7 +33,7 @@ struct mc_connection {
 };
 
 void mc_connection_init(struct mc_connection *connection, int fd, size_t largest_request,
-			struct mc_listener listener);
+			const struct mc_protocol *protocol);
 
 /* Where the next request is to be formatted, or NULL while there is no room. */
 char *mc_connection_reserve(struct mc_connection *connection, size_t largest_request);

@@ -29,9 +29,13 @@ static void check(const struct command_line *line, const struct mc_options *o)
 	if (o->key_bytes < (uint64_t)digits)
 		fail_option("key-bytes", "must be at least %d for %" PRIu64 " keys, got '%" PRIu64 "'",
 			    digits, o->keys, o->key_bytes);
+	if (!o->protocol->set && o->get_ratio < 1.0)
+		fail_option("get-ratio", "must be 1: %s only gets, got '%g'", o->protocol->name,
+			    o->get_ratio);
 }
 
-struct command_line mc_parse_options(struct mc_options *o, char **arguments)
+struct command_line mc_parse_options(struct mc_options *o, const struct mc_protocol *protocol,
+				     char **arguments)
 {
 	struct option_spec specs[] = {
 		RUN_OPTIONS(&o->run),
@@ -40,7 +44,7 @@ struct command_line mc_parse_options(struct mc_options *o, char **arguments)
 		TEXT("unix", &o->unix_path, "its socket, instead of host and port"),
 		COUNT("connections", &o->connections, 1, 1024, "used in turn"),
 		REAL("get-ratio", &o->get_ratio, 0.0, 1.0, "share of gets, the rest are sets"),
-		COUNT("keys", &o->keys, 1, 100000000, "all set before the run, uniform in it"),
+		COUNT("keys", &o->keys, 1, 100000000, "uniform; all set before the run, but in http"),
 		COUNT("key-bytes", &o->key_bytes, 1, MC_MOST_KEY_BYTES, "length of a key"),
 		RANGE("value-bytes", &o->value_bytes, 1, MC_MOST_VALUE_BYTES,
 		      "length of a value, N or LOW-HIGH (uniform)"),
@@ -49,13 +53,16 @@ struct command_line mc_parse_options(struct mc_options *o, char **arguments)
 	};
 	static struct option_spec kept[sizeof(specs) / sizeof(specs[0])];
 	struct command_line line = {
-		.subcommand = "memcached",
-		.summary = "Sends Poisson requests to a memcached server; latency counts from the schedule.",
+		.subcommand = protocol->name,
+		.summary = "Sends Poisson requests to a server; latency counts from the schedule.",
 		.options = kept,
 		.count = sizeof(specs) / sizeof(specs[0]),
 	};
 
 	*o = defaults;
+	o->protocol = protocol;
+	if (!protocol->set)
+		o->get_ratio = 1.0;
 	memcpy(kept, specs, sizeof(specs)); /* the result is written after this call */
 	cli_parse(&line, arguments);
 	check(&line, o);

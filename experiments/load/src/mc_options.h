@@ -4,6 +4,8 @@
 
 #include "mc_client.h"
 
-struct command_line mc_parse_options(struct mc_options *options, char **arguments);
+/* The protocol's name is the subcommand's. */
+struct command_line mc_parse_options(struct mc_options *options, const struct mc_protocol *protocol,
+				     char **arguments);
 
 #endif

@@ -33,9 +33,9 @@ static void queue_set(struct mc_client *client, struct mc_connection *connection
 
 	rng_seed(&rng, o->run.seed, RNG_PRELOAD, key);
 	mc_connection_queue(connection, key,
-			    mc_format_set(buffer, key, o->key_bytes,
-					  rng_between(&rng, o->value_bytes.low,
-						      o->value_bytes.high)));
+			    o->protocol->set(buffer, key, o->key_bytes,
+					     rng_between(&rng, o->value_bytes.low,
+							 o->value_bytes.high)));
 }
 
 void mc_preload(struct mc_client *client)
@@ -51,10 +51,10 @@ void mc_preload(struct mc_client *client)
 			queue_set(client, connection, client->issued++);
 		mc_client_flush(client);
 		if (mc_client_alive(client) < o->connections)
-			fail_run("memcached closed a connection during the preload");
+			fail_run("%s closed a connection during the preload", o->protocol->name);
 		mc_client_wait(client, clock_now_ns() + NS_PER_S);
 	}
 	if (client->preload_errors)
-		fail_run("memcached refused %" PRIu64 " of %" PRIu64 " keys of the preload",
-			 client->preload_errors, o->keys);
+		fail_run("%s refused %" PRIu64 " of %" PRIu64 " keys of the preload",
+			 o->protocol->name, client->preload_errors, o->keys);
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* memcached's ASCII protocol, as far as get and set need it. */
+/* Protocols of servers that keep values by keys, as far as get and set need them. */
 #define MC_MOST_KEY_BYTES 250
 #define MC_MOST_VALUE_BYTES 1000000
 
@@ -15,14 +15,33 @@
 
 enum mc_reply { MC_INCOMPLETE, MC_STORED, MC_HIT, MC_MISS, MC_ERROR };
 
+struct mc_protocol;
+
+/* Replies are lines, and values of a length that a line told. */
 struct mc_parser {
-	size_t skip; /* bytes of a value that are still to come */
-	bool hit;    /* a value was seen, its END not yet */
+	const struct mc_protocol *protocol;
+	size_t skip;         /* bytes of a value that are still to come */
+	enum mc_reply after; /* what the reply is when they have come */
+	unsigned int state;  /* the protocol's own; 0 between replies */
+	size_t body;         /* of an answer whose headers are not complete yet */
 };
 
-/* Write one request to the buffer, which has room, and return its length. */
-size_t mc_format_get(char *buffer, uint64_t key, uint64_t key_bytes);
-size_t mc_format_set(char *buffer, uint64_t key, uint64_t key_bytes, uint64_t value_bytes);
+struct mc_protocol {
+	const char *name;
+	/* Write one request to the buffer, which has room, and return its length. */
+	size_t (*get)(char *buffer, uint64_t key, uint64_t key_bytes);
+	size_t (*set)(char *buffer, uint64_t key, uint64_t key_bytes, uint64_t value_bytes);
+	/* Takes a line without its end; MC_INCOMPLETE: the reply goes on. */
+	enum mc_reply (*line)(struct mc_parser *parser, const char *line, size_t length);
+};
+
+/* http has no set: its values are files that are there. */
+extern const struct mc_protocol mc_memcached, mc_redis, mc_http;
+
+bool mc_starts_with(const char *line, size_t length, const char *word);
+
+/* The number that the line has behind its first `from` bytes, if it is a number of a value's bytes. */
+bool mc_read_size(const char *line, size_t length, size_t from, int base, size_t *size);
 
 /* Reads at most one reply from the bytes; says how many of them it used. */
 enum mc_reply mc_parse(struct mc_parser *parser, const char *bytes, size_t count, size_t *used);

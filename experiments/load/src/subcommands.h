@@ -5,6 +5,8 @@
 /* Each gets the arguments after its name, NULL at the end, and returns the exit code. */
 int service_main(char **arguments);
 int memcached_main(char **arguments);
+int redis_main(char **arguments);
+int http_main(char **arguments);
 int threads_main(char **arguments);
 int matrixmul_main(char **arguments);
 int wakeup_main(char **arguments);

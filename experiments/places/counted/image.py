@@ -23,11 +23,27 @@ from dasec.bpf.libbpf import LIBRARY
 from guests.boot import EXIT_MARK, pack_initramfs
 from guests.built import HostCannotError
 
+from .programs import Programs, needed_by
+
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
-PLANNED = ("arms", "blocks", "cells", "contests", "loads", "oracle", "order", "shapes", "terms", "testbed")
+PLANNED = (
+    "arms",
+    "blocks",
+    "cells",
+    "contests",
+    "loads",
+    "oracle",
+    "order",
+    "servers",
+    "shapes",
+    "terms",
+    "testbed",
+)
+DRIVERS = ("memcached", "nginx", "options", "redis", "served", "servers")
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
+    *(REPOSITORY / f"experiments/drivers/{name}.py" for name in DRIVERS),
     *(HERE / f"{name}.py" for name in ("cpus", "inside", "speed")),
 )
 """What modules in guests import of ours beside the daemon."""
@@ -66,10 +82,17 @@ busybox echo "{EXIT_MARK}$?"
 busybox reboot -f
 """
 
-LOAD = """#!/bin/busybox sh
-exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) /bin/dasec-load "$@"
+SEATED = """#!/bin/busybox sh
+exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) PROGRAM "$@"
 """
-"""The services keep to their own cores from their first instruction on."""
+"""Services keep to their own cores from their first instruction on."""
+
+LOAD = """#!/bin/busybox sh
+seat=/run/service-cpus
+case $1 in memcached | redis | http) seat=/run/client-cpus ;; esac
+exec /bin/busybox taskset $(/bin/busybox cat $seat) /bin/dasec-load "$@"
+"""
+"""The load tool serves there, and asks from where it is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +101,8 @@ class Inside:
 
     module: str
     rivals: tuple[Path, ...] = ()
+    programs: Programs | None = None
+    """Of Debian."""
     imports: tuple[str, ...] = ()
     """Modules that it has of its own beside FILES."""
 
@@ -98,6 +123,8 @@ def build_id(inside: Inside) -> str:
         digest.update(f"{path.relative_to(REPOSITORY)} {path.stat().st_size} ".encode() + path.read_bytes())
     for path in inside.rivals:
         digest.update(path.name.encode() + path.read_bytes())
+    for content in inside.programs.contents() if inside.programs else ():
+        digest.update(content)
     return digest.hexdigest()[:16]
 
 
@@ -131,7 +158,9 @@ def pack(scratch: Path, inside: Inside) -> Path:
         (tree / "rivals").mkdir(exist_ok=True)
         shutil.copy(program, tree / "rivals")
     _copy_library(tree, LIBRARY)
-    _copy_shared_objects(tree)
+    if inside.programs:
+        inside.programs.copy(tree, SEATED)
+    _copy_shared_objects(tree, inside.programs)
     init = INIT.replace("PREFIX", sys.base_prefix).replace("PYTHON ", f"{python.resolve()} ")
     init = init.replace("MODULE", inside.module)
     packed = pack_initramfs(tree, init).rename(archive)
@@ -202,11 +231,11 @@ def _copy_library(tree: Path, name: str) -> None:
     shutil.copy(source.resolve(), target)
 
 
-def _copy_shared_objects(tree: Path) -> None:
+def _copy_shared_objects(tree: Path, unpacked: Programs | None) -> None:
     """Whatever the dynamic linker would load for the programs and extension modules in the tree."""
     programs = [path for path in tree.rglob("*") if path.is_file() and _is_elf(path)]
-    for needed in sorted(set(_needed(programs))):
-        target = tree / needed.relative_to("/")
+    for needed in sorted(set(_needed(programs, unpacked))):
+        target = tree / (unpacked.inside(needed) if unpacked else needed.relative_to("/"))
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(needed.resolve(), target)
@@ -219,8 +248,8 @@ def _is_elf(path: Path) -> bool:
         return stream.read(4) == b"\x7fELF"
 
 
-def _needed(programs: Iterable[Path]) -> Iterator[Path]:
+def _needed(programs: Iterable[Path], unpacked: Programs | None) -> Iterator[Path]:
+    environment = unpacked.environment if unpacked else None
     for program in programs:
-        listing = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout
-        for path in re.findall(r"(/\S+) \(0x", listing):
+        for path in re.findall(r"(/\S+) \(0x", needed_by(program, environment)):
             yield Path(path)

@@ -25,8 +25,8 @@ from .cpus import Cpus
 PLAIN = (NONE, CONTROL, NO_LIMIT)
 RUN = "RUN:"
 RECORD = "RECORD:"
-SERVICE_CPUS = Path("/run/service-cpus")
-"""A mask: the load tool's wrapper (image.py) starts services there."""
+SERVICE_CPUS, CLIENT_CPUS = Path("/run/service-cpus"), Path("/run/client-cpus")
+"""Masks: the wrappers of programs (image.py) start services there, and whoever asks them."""
 
 
 class SeatedTree(Tree):
@@ -65,6 +65,7 @@ class Site:
 def site(cpus: Cpus) -> Iterator[Site]:
     """This process, and the daemon that it starts, keep to the last core."""
     SERVICE_CPUS.write_text(f"{(1 << cpus.services) - 1:x}\n", encoding="ascii")
+    CLIENT_CPUS.write_text(f"{1 << cpus.measuring:x}\n", encoding="ascii")
     os.sched_setaffinity(0, {cpus.measuring})
     tree = SeatedTree.of(find_hierarchy())
     with prepared(tree) as directory:

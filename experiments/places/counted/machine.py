@@ -67,11 +67,12 @@ class Machine:
     cpus: Cpus
     isolated: bool = True
     """The CPU that measures; a kernel that isolates one takes no sched_ext scheduler."""
+    memory_wanted_mib: int = MEMORY_MIB
 
     @property
     def memory_mib(self) -> int:
         """Of the guest."""
-        return max(MEMORY_MIB, MEMORY_MIB_A_CPU * self.cpus.total)
+        return max(self.memory_wanted_mib, MEMORY_MIB_A_CPU * self.cpus.total)
 
     def command(self, task: Task) -> list[str]:
         """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it.

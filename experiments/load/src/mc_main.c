@@ -56,8 +56,8 @@ static void queue_request(struct mc_client *client, struct mc_connection *connec
 	uint64_t value_bytes = rng_between(&rng, o->value_bytes.low, o->value_bytes.high);
 
 	mc_connection_queue(connection, request,
-			    is_get ? mc_format_get(buffer, key, o->key_bytes)
-				   : mc_format_set(buffer, key, o->key_bytes, value_bytes));
+			    is_get ? o->protocol->get(buffer, key, o->key_bytes)
+				   : o->protocol->set(buffer, key, o->key_bytes, value_bytes));
 }
 
 struct window {
@@ -121,7 +121,7 @@ static void write_result(struct mc_client *client, const struct window *window)
 	uint64_t lost = client->options.connections - mc_client_alive(client);
 
 	cpu_write(&client->crew, &window->begin, &window->end, &json);
-	json_open_object(&json, "memcached");
+	json_open_object(&json, client->options.protocol->name);
 	json_count(&json, "gets", client->counts.gets);
 	json_count(&json, "sets", client->counts.sets);
 	json_count(&json, "hits", client->counts.hits);
@@ -131,10 +131,10 @@ static void write_result(struct mc_client *client, const struct window *window)
 	run_close_result(&client->run, &json);
 }
 
-int memcached_main(char **arguments)
+static int measure(const struct mc_protocol *protocol, char **arguments)
 {
 	static struct mc_client client;
-	struct command_line line = mc_parse_options(&client.options, arguments);
+	struct command_line line = mc_parse_options(&client.options, protocol, arguments);
 	struct window window;
 
 	run_prepare(&client.run, &client.options.run, &line);
@@ -144,14 +144,30 @@ int memcached_main(char **arguments)
 	window = (struct window){cpu_mark_make(&client.crew), cpu_mark_make(&client.crew)};
 	clock_precise_timers();
 	mc_client_connect(&client);
-	mc_preload(&client);
+	if (protocol->set)
+		mc_preload(&client);
 	mc_client_listen(&client, (struct mc_listener){on_sent, on_answer, &client});
 	run_announce(&client.run, &client.crew, 0);
 	exchange(&client, &window);
 	write_result(&client, &window);
 	if (!mc_client_alive(&client)) {
-		complain("memcached closed all connections before the end of the run");
+		complain("%s closed all connections before the end of the run", protocol->name);
 		return 1;
 	}
 	return 0;
+}
+
+int memcached_main(char **arguments)
+{
+	return measure(&mc_memcached, arguments);
+}
+
+int redis_main(char **arguments)
+{
+	return measure(&mc_redis, arguments);
+}
+
+int http_main(char **arguments)
+{
+	return measure(&mc_http, arguments);
 }

@@ -1,0 +1,14 @@
+"""Programs of Debian that serve, by name: guests that count have them, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .memcached import Memcached
+from .nginx import Nginx
+from .redis import Redis
+from .served import Server
+
+_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx())
+
+SERVERS: Mapping[str, Server] = {one.name: one for one in _ALL}

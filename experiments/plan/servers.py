@@ -1,0 +1,141 @@
+"""Experiments with Debian's own servers in counted guests: `[[server]]`. Pure but for what the drivers
+import; the guest imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from dasec.errors import Refusal
+from dasec.lab.kit.bench import RunPlan
+from dasec.lab.kit.driver import WorkOrder
+from dasec.lab.kit.scenario import Scenario, Tenant
+
+from ..drivers.servers import SERVERS
+from ..places.counted.cpus import Cpus
+from ..places.counted.speed import cpus_for
+from .arms import known
+from .blocks import Block
+from .cells import Cell, plan_of
+from .terms import Cells, Count, Place, PlacedCell, Positive, Terms
+
+
+def _served(name: str) -> str:
+    """The driver. ValueError if there is none of that name."""
+    if name not in SERVERS:
+        raise ValueError(f"{name} is unknown: known are {', '.join(SERVERS)}")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """VMs with one of these servers each, and in each of them background of its own."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    driver: Annotated[str, AfterValidator(_served)]
+    vms: Annotated[tuple[Count, ...], Field(min_length=1)]
+    rates_per_s: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Requests of one VM."""
+    request_us: Positive
+    """What a request costs the machine, as it was measured; says how busy a cell will be."""
+    name: str = ""
+    threads: Count = 1
+    background: Annotated[int, Field(ge=0)] = 0
+    """Threads that burst in the same VM."""
+    burst_us: Count = 10_000
+    bursts_per_s: Annotated[float, Field(ge=0)] = 0.0
+    """Of all of them in a VM."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """The driver's own (experiments/drivers/README.md)."""
+
+    def __post_init__(self) -> None:
+        if bool(self.background) != bool(self.bursts_per_s):
+            raise ValueError("background and bursts_per_s go together")
+        try:
+            self.tenant("any", 1.0)
+        except Refusal as refusal:
+            raise ValueError("; ".join(refusal.lines)) from None
+
+    @property
+    def called(self) -> str:
+        """Its own name, or its driver's."""
+        return self.name or self.driver
+
+    def cores(self, rate_per_s: float) -> float:
+        """What a VM computes, about."""
+        return (rate_per_s * self.request_us + self.bursts_per_s * self.burst_us) / 1e6
+
+    def tenant(self, name: str, rate_per_s: float) -> Tenant:
+        """One VM."""
+        driver, options = SERVERS[self.driver], dict(self.options)
+        if self.background:
+            options |= {"background": str(self.background), "burst-us": str(self.burst_us)}
+            options |= {"bursts-per-s": f"{self.bursts_per_s / self.background:g}"}
+        order = WorkOrder(name, self.threads, rate_per_s, 0, 0.0, 1.0, Path(), options)
+        return Tenant(
+            name,
+            driver,
+            driver.vcpus(order),
+            rate_per_s,
+            tuple(options.items()),
+            driver.critical(order),
+            threads=self.threads,
+            vcpu_names=driver.vcpu_names,
+            has_emulator=True,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Servers(Terms):
+    """Each server at each rate and number of VMs."""
+
+    server: Annotated[tuple[Application, ...], Field(min_length=1)]
+    policies: tuple[Annotated[str, AfterValidator(known)], ...]
+    place: Place = Place.TESTBED
+    repetitions: Count = 1
+    seconds: Positive = 3.0
+    warmup_s: Annotated[float, Field(ge=0)] = 1.5
+    lead_s: Positive = 5.0
+    memory_mib: Count = 1536
+    """Of the guest."""
+
+    def __post_init__(self) -> None:
+        if self.place is not Place.TESTBED:
+            raise ValueError("place: [[server]] runs in the testbed; on a host use [[mix]]")
+        self.check_machine()
+
+    @property
+    def machine(self) -> Cpus:
+        """The CPUs that it needs."""
+        return cpus_for(self.cpus, topology=self.topology)
+
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """Of Debian, by the programs that guests need of them."""
+        drivers = (SERVERS[one.driver] for one in self.server)
+        return {driver.program: driver.package for driver in drivers}
+
+    @property
+    def cells(self) -> Cells[Cell]:
+        """Every server at every rate, number of VMs and layout."""
+        return Cells(tuple({cell.name: cell for cell in self._cells()}.values()))
+
+    def _cells(self) -> Iterator[Cell]:
+        for one in self.server:
+            for rate_per_s in one.rates_per_s:
+                for vms in one.vms:
+                    tenants = tuple(one.tenant(f"{one.driver}-{index}", rate_per_s) for index in range(vms))
+                    scenario = Scenario(self.cpus, tenants)
+                    asked = round(vms * one.cores(rate_per_s) / self.cpus, 3)
+                    for layout in self.layouts:
+                        name = f"{one.called}-{vms}x{rate_per_s:g}"
+                        yield Cell(name, scenario.consolidation_ratio, asked, str(layout), scenario)
+
+    def plan(self, block: Block[PlacedCell]) -> RunPlan:
+        """The block as the kit takes it."""
+        return plan_of(self, block)

@@ -1,0 +1,136 @@
+"""Debian's Redis and nginx under our client, from packages that are unpacked and not installed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from dasec.errors import Refusal
+from dasec.lab.kit.driver import Driver, WorkDone, WorkOrder
+from dasec.lab.kit.process import name_of, thread_ids
+from experiments.drivers.redis import Saving
+from experiments.drivers.servers import SERVERS
+from experiments.places.counted.programs import Programs
+from experiments.places.places import Anywhere
+from guests.built import HostCannotError
+
+from ..conftest import refuse
+from .tool import Tool
+
+SCRIPT = '#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {file} "$@"\n'
+
+
+@pytest.fixture(scope="session")
+def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for PATH."""
+    try:
+        programs = Programs.of({one.program: one.package for one in SERVERS.values()})
+    except HostCannotError as error:
+        refuse(str(error))
+        raise
+    folder = tmp_path_factory.mktemp("bin")
+    for name, file in programs.files.items():
+        text = SCRIPT.format(libraries=programs.environment.get("LD_LIBRARY_PATH", ""), file=file)
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _path(tool: Tool, debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASEC_LOAD", str(tool.path))
+    monkeypatch.setenv("PATH", f"{debian}:{os.environ['PATH']}")
+
+
+def order(folder: Path, threads: int, **options: str) -> WorkOrder:
+    told = {name.replace("_", "-"): text for name, text in options.items()}
+    return WorkOrder("one", threads, 400, 1, 0.05, 0.3, folder, told)
+
+
+def do(name: str, asked: WorkOrder) -> WorkDone:
+    running = SERVERS[name].start(asked, Anywhere())
+    try:
+        running.await_up()
+        running.begin(time.monotonic_ns() + 50_000_000)
+        return running.finish()
+    finally:
+        running.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("redis", {"keys": "200", "value_bytes": "1-20000", "get_ratio": "0.5"}),
+        ("redis", {"keys": "200", "bgsave": "true", "background": "1"}),
+        ("nginx", {"files": "3", "file_bytes": "30000"}),
+        ("nginx", {"gzip": "false", "file_bytes": "70000", "connections": "2"}),
+    ],
+)
+def test_every_request_is_answered_without_an_error(
+    name: str, options: dict[str, str], tmp_path: Path
+) -> None:
+    done = do(name, order(tmp_path / "order", 1, **options))
+    assert done.work > 0
+    assert (done.errors, done.unfinished) == (0, 0)
+
+
+def test_nginx_compresses_where_it_is_told_to(tmp_path: Path) -> None:
+    work_s = {}
+    for gzip in ("true", "false"):
+        running = SERVERS["nginx"].start(order(tmp_path / gzip, 1, gzip=gzip), Anywhere())
+        try:
+            running.await_up()
+            running.begin(time.monotonic_ns() + 50_000_000)
+            time.sleep(0.3)
+            stats = [Path(f"/proc/{pid}/schedstat").read_text().split()[0] for pid in running.pids()]
+            work_s[gzip] = sum(map(int, stats))
+            running.finish()
+        finally:
+            running.stop()
+    assert work_s["true"] > 2 * work_s["false"]
+
+
+def test_redis_saves_itself_in_a_process_of_its_own_when_requests_begin(tmp_path: Path) -> None:
+    asked = order(tmp_path / "order", 1, keys="3000", value_bytes="10000", bgsave="true")
+    running = SERVERS["redis"].start(asked, Anywhere())
+    assert isinstance(running, Saving)
+    try:
+        running.await_up()
+        before = running.pids()
+        running.begin(time.monotonic_ns() + 50_000_000)
+        (saving,) = set(running.pids()) - set(before)
+        assert [name_of(*one) for one in thread_ids([saving])] == ["redis-server"]
+        running.finish()
+        deadline = time.monotonic() + 10
+        while not (asked.folder / "dump.rdb").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        running.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "options", "complaint"),
+    [
+        ("redis", 2, {}, "one: threads: must be 1, Redis has no more that serve, got '2'"),
+        ("redis", 1, {"bgsave": "often"}, "one: bgsave: must be one of true, false, got 'often'"),
+        ("nginx", 1, {"gzip": "much"}, "one: gzip: must be one of true, false, got 'much'"),
+        ("nginx", 1, {"files": "0"}, "one: files: must be a whole number from 1 on, got '0'"),
+    ],
+)
+def test_an_order_that_makes_no_sense_is_one_line(
+    name: str, threads: int, options: dict[str, str], complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Refusal) as caught:
+        ask(SERVERS[name], order(tmp_path / "order", threads, **options))
+    assert caught.value.lines == (complaint,)
+
+
+def ask(driver: Driver, asked: WorkOrder) -> None:
+    """All that an experiment asks a driver."""
+    driver.vcpus(asked)
+    driver.critical(asked)
+    driver.start(asked, Anywhere()).stop()

@@ -1,0 +1,96 @@
+"""Experiments with Debian's servers in counted guests, without a guest."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from dasec.errors import ExitStatus, Refusal
+from experiments.drivers.catalogue import DRIVERS
+from experiments.drivers.servers import SERVERS
+from experiments.plan.blocks import blocks_of
+from experiments.plan.file import told_in
+from experiments.plan.order import Order
+from experiments.plan.servers import Servers
+from experiments.run.guests import task_for
+from experiments.run.planned import experiment_in
+
+HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
+FILES = sorted(HERE.glob("*.toml"))
+
+ONE = """
+cpus = 4
+policies = []
+[[server]]
+driver = "memcached"
+vms = [2]
+rates_per_s = [100]
+request_us = 50
+"""
+
+
+def read(file: Path) -> Servers:
+    found = experiment_in(told_in(file), file)
+    assert isinstance(found, Servers)
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.name))
+def test_a_guest_is_told_its_block_in_a_word_that_fits(file: Path) -> None:
+    experiment = read(file)
+    for block in blocks_of(experiment.cells.possible, experiment.arms, 1, experiment.seed):
+        told = Order.read(task_for(experiment, block).word)
+        assert (told.experiment, told.block) == (dataclasses.replace(experiment, title=""), block)
+
+
+def test_a_vm_has_the_servers_threads_and_background_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE + "threads = 2\nbackground = 3\nbursts_per_s = 30\n")
+    (cell,) = read(file).cells.possible
+    assert [tenant.name for tenant in cell.scenario.tenants] == ["memcached-0", "memcached-1"]
+    assert {tenant.vcpus for tenant in cell.scenario.tenants} == {5}
+    assert dict(cell.scenario.tenants[0].options)["bursts-per-s"] == "10"
+    assert (cell.ratio, cell.utilisation) == (2.5, round(2 * (100 * 50 + 30 * 10_000) / 4e6, 3))
+
+
+def test_a_guest_gets_the_programs_of_its_servers(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE)
+    assert read(file).packages == {"memcached": "memcached"}
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ("background = 2\n", "background and bursts_per_s go together"),
+        ('options = { colour = "red" }\n', "any: colour: is no option of this application"),
+        ('name = "x"\nspeed = 3\n', "server[0].speed"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused(tmp_path: Path, more: str, complaint: str) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(ONE + more)
+    with pytest.raises(Refusal) as refused:
+        read(file)
+    assert refused.value.status is ExitStatus.USAGE
+    assert complaint in "\n".join(refused.value.lines)
+
+
+def test_a_server_that_nobody_knows_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(ONE.replace('"memcached"', '"oracle"'))
+    with pytest.raises(Refusal, match="oracle is unknown: known are memcached, redis, nginx"):
+        read(file)
+
+
+def test_it_does_not_run_on_a_host(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text('place = "host"\n' + ONE)
+    with pytest.raises(Refusal, match="runs in the testbed"):
+        read(file)
+
+
+def test_hosts_have_the_same_drivers() -> None:
+    assert all(DRIVERS[name] is driver for name, driver in SERVERS.items())
