@@ -69,7 +69,7 @@ class _Vm(ctypes.Structure):
         ("waits", ctypes.c_uint32 * 2),
         ("shared", ctypes.c_uint32 * 2),
         ("counted", ctypes.c_uint32),
-        ("woke", ctypes.c_bool),
+        ("rested_at", ctypes.c_uint64),
         ("has_queues", ctypes.c_bool),
     )
 

@@ -18,7 +18,6 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define LOOKED_AT_CPUS 16 /* before a thread that would preempt gives up */
-#define TRIES 4		  /* VMs whose threads turn out not to be allowed here, before any that waits is taken */
 
 /* How it ended, for the loader. */
 struct ending {
@@ -217,40 +216,28 @@ static bool is_overdue(struct cpu *c, __s32 cpu, __u32 vm, __u64 now)
 /* Of the VMs in their share whose critical threads wait here the one whose wait has begun first; or 0. */
 part __u32 first_critical(__s32 cpu, __u64 least)
 {
-	struct cpu *c = cpu_at(cpu);
-	struct bpf_iter_num words;
+	struct bpf_iter_num times;
+	__u32 vm = 0, found = 0;
 	__u64 since = 0;
-	__u32 found = 0;
-	int *number;
 
-	if (!c)
-		return 0;
-	bpf_iter_num_new(&words, 0, words_used);
-	while ((number = bpf_iter_num_next(&words))) {
-		__u32 word = *number & (WORDS - 1);
-		__u64 bits = (c->own[CRITICAL][word] | shared[CRITICAL][word]) & ~c->tried[CRITICAL][word];
-		struct bpf_iter_num times;
+	bpf_iter_num_new(&times, 0, MAX_VMS);
+	while (bpf_iter_num_next(&times)) {
+		struct vm *v;
 
-		if (!bits)
+		vm = next_waiting(cpu, vm, true);
+		if (!vm)
+			break;
+		v = vm_at(vm);
+		if (!v)
+			break;
+		if (is_ahead(v, least))
 			continue;
-		bpf_iter_num_new(&times, 0, 64);
-		while (bits && bpf_iter_num_next(&times)) {
-			__u32 vm = word << 6 | lowest(bits);
-			struct vm *v = vm_at(vm);
-
-			bits &= bits - 1;
-			if (!v)
-				continue;
-			if (is_ahead(v, least))
-				continue;
-			if (!found || before(v->critical_since, since)) {
-				found = vm;
-				since = v->critical_since;
-			}
+		if (!found || before(v->critical_since, since)) {
+			found = vm;
+			since = v->critical_since;
 		}
-		bpf_iter_num_destroy(&times);
 	}
-	bpf_iter_num_destroy(&words);
+	bpf_iter_num_destroy(&times);
 	return found;
 }
 
@@ -276,7 +263,7 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 	if (!r)
 		return IN_VAIN;
 	least = r->vm && before(r->time, s->least) ? r->time : s->least;
-	vm = s->critical ? first_critical(cpu, least) : 0;
+	vm = first_critical(cpu, least);
 	if (vm) {
 		if (is_overdue(c, cpu, vm, now) && take(cpu, vm, OTHER))
 			return TAKEN;
@@ -298,7 +285,7 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 	return IN_VAIN;
 }
 
-/* In the order of shares, then, if too many VMs are found not to be allowed here, anyone. */
+/* In the order of shares; a VM whose threads turn out not to be allowed here is passed over. */
 part __u32 choose_among(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 {
 	struct cpu *c = cpu_at(cpu);
@@ -314,22 +301,11 @@ part __u32 choose_among(__s32 cpu, struct survey *s, struct running *r, __u64 no
 		choice = choose(cpu, s, r, now);
 		if (choice != IN_VAIN)
 			break;
-		look_around(cpu, s);
+		look_around(cpu, s, now);
 	}
 	bpf_iter_num_destroy(&times);
 	__builtin_memset(c->tried, 0, sizeof(c->tried));
 	return choice;
-}
-
-static void bound_claims(const struct survey *s, const struct running *r)
-{
-	if (r->vm && r->vm != s->least_vm && before(r->time, s->least))
-		bound_claim(r->vm, s->least, s->most_vm);
-	else if (r->vm && r->vm != s->least_vm)
-		bound_claim(s->least_vm, s->next && before(s->next, r->time) ? s->next : r->time,
-			    before(s->most, r->time) ? r->vm : s->most_vm);
-	else if (s->next)
-		bound_claim(s->least_vm, s->next, s->most_vm);
 }
 
 SEC("struct_ops/dasec_dispatch")
@@ -361,10 +337,12 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 			running.debt = debt_of(v);
 		}
 	}
-	look_around(cpu, &s);
+	look_around(cpu, &s, now);
 	c->rival = s.least_vm;
 	if (s.least_vm) {
-		bound_claims(&s, &running);
+		if (v && running.vm)
+			meet(&s.met, running.vm, v, now);
+		bound_claims(&s.met, now);
 		if (serve_forgotten(cpu, s.next_vm, now))
 			return;
 		if (choose_among(cpu, &s, &running, now) == TAKEN)
@@ -436,7 +414,7 @@ void BPF_PROG(dasec_runnable, struct task_struct *p, __u64 enq_flags)
 		return;
 	v = vm_at(t->vm);
 	if (v && __sync_fetch_and_add(&v->threads, 1) == 0)
-		begin_activity(v);
+		begin_activity(v, bpf_ktime_get_ns());
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		link_waker(p, t);
 }
@@ -529,7 +507,7 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		v->weight = args->weight;
 		v->cgroup = id;
 		v->time = EPOCH;
-		v->woke = true;
+		v->rested_at = bpf_ktime_get_ns();
 		v->used_ns = v->critical_ns = 0;
 		if (words_used <= word_at(at))
 			words_used = word_at(at) + 1;

@@ -9,7 +9,7 @@
 #ifndef DASEC_SCX_QUEUE_H
 #define DASEC_SCX_QUEUE_H
 
-#include "scx_state.h"
+#include "scx_share.h"
 
 #define ANY_CPU (-1)
 #define QUEUES (1ULL << 40)
@@ -176,69 +176,78 @@ part __u64 head_since(__u64 queue)
 	return since;
 }
 
-/* Those that wait for a CPU, less those that it has tried in vain. */
-struct survey {
-	__u64 least;
-	__u64 next;	/* the least but for that VM's; only if there are two */
-	__u64 most;
-	__u32 least_vm; /* 0: nobody waits */
-	__u32 most_vm;
-	__u32 next_vm;	/* after the one looked at last, in the order of slots */
-	bool critical;
-};
+/* VMs of this word with threads of a class that wait here, less those that have been tried in vain. */
+static __u64 waiting(const struct cpu *c, __u32 class, __u32 word)
+{
+	return (c->own[class][word] | shared[class][word]) & ~c->tried[class][word];
+}
 
-part int look_around(__s32 cpu, struct survey *s)
+/* The next VM, in the order of slots, with threads that wait for this CPU, or with critical ones; 0 after the last one. */
+part __u32 next_waiting(__s32 cpu, __u32 after, __u32 critical_only)
 {
 	struct cpu *c = cpu_at(cpu);
 	struct bpf_iter_num words;
-	__u32 first = 0;
+	__u32 from = after + 1, found = 0;
 	int *number;
+
+	if (!c)
+		return 0;
+	bpf_iter_num_new(&words, from / 64, words_used);
+	while ((number = bpf_iter_num_next(&words))) {
+		__u32 word = *number & (WORDS - 1);
+		__u64 bits = waiting(c, CRITICAL, word);
+
+		if (!critical_only)
+			bits |= waiting(c, OTHER, word);
+		if (word == from / 64)
+			bits &= ~0ULL << (from & 63);
+		if (bits) {
+			found = word << 6 | lowest(bits);
+			break;
+		}
+	}
+	bpf_iter_num_destroy(&words);
+	return found;
+}
+
+/* Those that wait for a CPU, less those that it has tried in vain. */
+struct survey {
+	struct meeting met;
+	__u64 least;
+	__u32 least_vm; /* 0: nobody waits */
+	__u32 next_vm;	/* after the one looked at last, in the order of slots */
+};
+
+part int look_around(__s32 cpu, struct survey *s, __u64 now)
+{
+	struct cpu *c = cpu_at(cpu);
+	struct bpf_iter_num times;
+	__u32 vm = 0, first = 0;
 
 	if (!c)
 		return 0;
 	if (!s)
 		return 0;
-	s->least = s->next = s->most = 0;
-	s->least_vm = s->most_vm = s->next_vm = 0;
-	s->critical = false;
-	bpf_iter_num_new(&words, 0, words_used);
-	while ((number = bpf_iter_num_next(&words))) {
-		__u32 word = *number & (WORDS - 1);
-		__u64 critical = (c->own[CRITICAL][word] | shared[CRITICAL][word]) & ~c->tried[CRITICAL][word];
-		__u64 bits = critical | ((c->own[OTHER][word] | shared[OTHER][word]) & ~c->tried[OTHER][word]);
-		struct bpf_iter_num times;
+	__builtin_memset(s, 0, sizeof(*s));
+	bpf_iter_num_new(&times, 0, MAX_VMS);
+	while (bpf_iter_num_next(&times)) {
+		struct vm *v;
 
-		if (critical)
-			s->critical = true;
-		if (!bits)
-			continue;
-		bpf_iter_num_new(&times, 0, 64);
-		while (bits && bpf_iter_num_next(&times)) {
-			__u32 vm = word << 6 | lowest(bits);
-			struct vm *v = vm_at(vm);
-
-			bits &= bits - 1;
-			if (!v)
-				continue;
-			if (!first)
-				first = vm;
-			if (!s->next_vm && vm > c->looked_at)
-				s->next_vm = vm;
-			if (!s->least_vm || before(v->time, s->least)) {
-				s->next = s->least;
-				s->least = v->time;
-				s->least_vm = vm;
-			} else if (!s->next || before(v->time, s->next)) {
-				s->next = v->time;
-			}
-			if (!s->most_vm || before(s->most, v->time)) {
-				s->most = v->time;
-				s->most_vm = vm;
-			}
-		}
-		bpf_iter_num_destroy(&times);
+		vm = next_waiting(cpu, vm, false);
+		if (!vm)
+			break;
+		v = vm_at(vm);
+		if (!v)
+			break;
+		if (!first)
+			first = vm;
+		if (!s->next_vm && vm > c->looked_at)
+			s->next_vm = vm;
+		meet(&s->met, vm, v, now);
 	}
-	bpf_iter_num_destroy(&words);
+	bpf_iter_num_destroy(&times);
+	s->least = s->met.least;
+	s->least_vm = s->met.behind;
 	if (!s->next_vm)
 		s->next_vm = first;
 	return 0;

@@ -5,8 +5,10 @@
  * A slice is charged when it begins and what is left of it is given back, so that no other CPU takes the same VM
  * meanwhile for one that has had nothing.
  *
- * Two VMs that meet at a CPU: if the one behind has slept, or runs with all its threads, it has saved up twice the largest debt at
- * most. Else the one ahead is forgiven what is more than FORGIVEN times its debt: the other could not have used it.
+ * VMs that meet at a CPU: if the one furthest behind has rested (it slept, or ran with all its threads, within a second), it has
+ * saved up twice the largest debt at most. That is measured from the one furthest behind of those that have not rested, so
+ * that others that rested at the same time save up no more for it; or, if all have, from the one furthest ahead. If it has not
+ * rested, the one ahead is forgiven what is more than FORGIVEN times its debt: the other could not have used it.
  */
 #ifndef DASEC_SCX_SHARE_H
 #define DASEC_SCX_SHARE_H
@@ -82,18 +84,58 @@ static bool is_ahead(const struct vm *v, __u64 of)
 	return before(of + debt_of(v), v->time);
 }
 
-/* Of VMs that meet at a CPU: the one furthest behind, the V of the next, and the one furthest ahead. */
-part int bound_claim(__u32 behind, __u64 next, __u32 ahead)
+/* VMs that meet at a CPU, since they wait for it or run there. */
+struct meeting {
+	__u64 least;
+	__u64 most;
+	__u64 settled;	/* the least of those that have not rested; 0: all have */
+	__u32 behind;	/* whose is the least; 0: nobody's */
+	__u32 ahead;	/* whose is the most */
+};
+
+/* Within a turn: a VM that waits has been served by then, so its V says no longer that it rested. */
+static bool has_rested(const struct vm *v, __u64 now)
 {
-	struct vm *low = vm_at(behind), *high = vm_at(ahead);
+	return before(now, v->rested_at + options.turn_ns);
+}
+
+static void meet(struct meeting *m, __u32 vm, const struct vm *v, __u64 now)
+{
+	__u64 time = v->time;
+
+	if (!m->behind || before(time, m->least)) {
+		m->least = time;
+		m->behind = vm;
+	}
+	if (!m->ahead || before(m->most, time)) {
+		m->most = time;
+		m->ahead = vm;
+	}
+	if (has_rested(v, now) || !waits(v))
+		return;
+	if (!m->settled || before(time, m->settled))
+		m->settled = time;
+}
+
+part int bound_claims(struct meeting *m, __u64 now)
+{
+	struct vm *low, *high;
 	__u64 bound;
 
+	if (!m)
+		return 0;
+	if (m->behind == m->ahead)
+		return 0;
+	low = vm_at(m->behind);
+	high = vm_at(m->ahead);
 	if (!low)
 		return 0;
 	if (!high)
 		return 0;
-	if (low->woke || !waits(low)) {
-		bound = next - SAVED_UP * due_time() - virtual(low, options.slice_ns);
+	if (!waits(low))
+		low->rested_at = now;
+	if (has_rested(low, now)) {
+		bound = (m->settled ? m->settled : m->most) - SAVED_UP * due_time() - virtual(low, options.slice_ns);
 		if (before(low->time, bound))
 			low->time = bound;
 	} else {
@@ -101,7 +143,6 @@ part int bound_claim(__u32 behind, __u64 next, __u32 ahead)
 		if (before(bound, high->time))
 			high->time = bound;
 	}
-	low->woke = false;
 	return 0;
 }
 
@@ -113,9 +154,9 @@ static void count(struct vm *v, __u32 weight)
 	__sync_fetch_and_add(&active_weight, (__u64)weight - counted);
 }
 
-static void begin_activity(struct vm *v)
+static void begin_activity(struct vm *v, __u64 now)
 {
-	v->woke = true;
+	v->rested_at = now;
 	count(v, v->weight);
 }
 

@@ -66,7 +66,7 @@ struct vm {
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
 	__u32 counted;	    /* of its weight, in active_weight */
-	bool woke;	    /* it slept, and has met no other since */
+	__u64 rested_at;    /* when it last slept, or ran with all its threads and was behind */
 	bool has_queues;
 };
 

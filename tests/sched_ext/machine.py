@@ -71,8 +71,10 @@ class Vm:
         return int(said[said.index("usage_usec") + 1]) / 1e6
 
     def end(self) -> None:
-        """Its programs, and their children, which hold the same pipes."""
+        """Its programs, wherever they are by now, and their children, which hold the same pipes."""
         (self.path / "cgroup.kill").write_text("1")
+        for program in self.programs:
+            program.kill()
         for program in self.programs:
             program.communicate()
         ends = time.monotonic() + SOON_S

@@ -148,6 +148,30 @@ def test_a_vm_that_fakes_importance_before_many_hogs_of_its_own_gets_its_share(
     assert used["batch"] / sum(used.values()) == pytest.approx(0.5, abs=0.08)
 
 
+SLEEPER = """
+import signal
+signal.signal(signal.SIGUSR1, lambda *_: None)
+signal.pause()
+while True: pass
+"""
+
+
+def test_vms_that_slept_and_wake_together_have_saved_up_no_more_than_each_alone(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """What two of three may be ahead of the third is 270 ms each, so 180 ms of its second are theirs."""
+    for name in ("one", "other"):
+        vms[name] = Vm(name)
+        vms[name].run(SLEEPER, {0})
+    vms["awake"] = Vm("awake")
+    vms["awake"].run(HOG, {0})
+    time.sleep(4)
+    for name in ("one", "other"):
+        vms[name].programs[0].send_signal(signal.SIGUSR1)
+    used = used_meanwhile(vms)
+    assert used["awake"] / sum(used.values()) > 0.2
+
+
 def test_slots_of_vms_that_are_gone_are_used_again(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
     before = len(scheduler.vms())
     for number in range(40):
