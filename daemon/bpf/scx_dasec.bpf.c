@@ -141,7 +141,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	if (is_pinned(p))
 		own = scx_bpf_task_cpu(p);
 	slice = classify(p, t, now);
-	begin_wait(t, v, own, now);
+	begin_wait(p, t, v, own, now);
 	insert(p, queue_of(own, t->vm, t->class), slice, enq_flags);
 	if (own != ANY_CPU) {
 		if (t->class == CRITICAL && may_preempt(t->vm, debt_of(v), own))
@@ -285,7 +285,7 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 	return IN_VAIN;
 }
 
-/* In the order of shares; a VM whose threads turn out not to be allowed here is passed over. */
+/* In the order of shares. A VM is passed over if its threads turn out not to be allowed here: others that wait are. */
 part __u32 choose_among(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 {
 	struct cpu *c = cpu_at(cpu);

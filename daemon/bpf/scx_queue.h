@@ -13,6 +13,7 @@
 
 #define ANY_CPU (-1)
 #define QUEUES (1ULL << 40)
+#define CPU_WORD (MAX_CPUS / 64 - 1) /* bounds the number of a word of CPUs */
 
 static __u64 queue_of(__s32 cpu, __u32 vm, __u32 class)
 {
@@ -82,7 +83,58 @@ part __u32 lowest(__u64 bits)
 	return at + !(bits & 1);
 }
 
-static void begin_wait(struct thread *t, struct vm *v, __s32 own, __u64 now)
+static bool reaches_cpu(__u32 vm, __s32 cpu)
+{
+	struct reach *r = bpf_map_lookup_elem(&reaches, &vm);
+
+	return r && r->cpus[(__u32)cpu / 64 & CPU_WORD] >> (cpu & 63) & 1;
+}
+
+/* After its VM's count has said that it waits, so that forget_reach() does not miss it. */
+static void add_reach(struct task_struct *p, struct thread *t)
+{
+	const struct task_struct___scx *q = scx_of(p);
+	struct reach *r = bpf_map_lookup_elem(&reaches, &t->vm);
+	__u64 mask = (__u64)q->cpus_ptr, bits = ~0ULL;
+	struct bpf_iter_num words;
+	int *number;
+
+	t->narrow = q->nr_cpus_allowed < (int)online_cpus;
+	if (!r)
+		return;
+	bpf_iter_num_new(&words, 0, (options.cpus + 63) / 64);
+	while ((number = bpf_iter_num_next(&words))) {
+		__u32 word = *number & CPU_WORD;
+
+		if (t->narrow)
+			bpf_probe_read_kernel(&bits, sizeof(bits), (void *)(mask + word * sizeof(bits)));
+		if (bits & ~r->cpus[word])
+			__sync_fetch_and_or(&r->cpus[word], bits);
+	}
+	bpf_iter_num_destroy(&words);
+}
+
+/* Where the last thread that waited was a narrow one. If another has come meanwhile, all CPUs. */
+static void forget_reach(const struct vm *v, __u32 vm)
+{
+	struct reach *r = bpf_map_lookup_elem(&reaches, &vm);
+	struct bpf_iter_num words;
+	int *number;
+
+	if (!r)
+		return;
+	bpf_iter_num_new(&words, 0, (options.cpus + 63) / 64);
+	while ((number = bpf_iter_num_next(&words))) {
+		__u32 word = *number & CPU_WORD;
+
+		__sync_fetch_and_and(&r->cpus[word], 0);
+		if (v->shared[CRITICAL] || v->shared[OTHER])
+			__sync_fetch_and_or(&r->cpus[word], ~0ULL);
+	}
+	bpf_iter_num_destroy(&words);
+}
+
+static void begin_wait(struct task_struct *p, struct thread *t, struct vm *v, __s32 own, __u64 now)
 {
 	__u32 class = t->class & 1, word = word_at(t->vm);
 	__u64 bit = bit_of(t->vm), *served;
@@ -100,6 +152,7 @@ static void begin_wait(struct thread *t, struct vm *v, __s32 own, __u64 now)
 	if (own == ANY_CPU) {
 		if (__sync_fetch_and_add(&v->shared[class], 1) == 0)
 			__sync_fetch_and_or(&shared[class][word], bit);
+		add_reach(p, t);
 		return;
 	}
 	c = cpu_at(own);
@@ -127,6 +180,8 @@ static void end_wait(struct thread *t)
 	__sync_fetch_and_and(&shared[class][word], ~bit_of(t->vm));
 	if (v->shared[class]) /* somebody has come between the last two lines */
 		__sync_fetch_and_or(&shared[class][word], bit_of(t->vm));
+	if (t->narrow && !v->shared[1 - class])
+		forget_reach(v, t->vm);
 }
 
 static bool take_own(struct cpu *c, __s32 cpu, __u32 vm, __u32 class)
@@ -176,13 +231,7 @@ part __u64 head_since(__u64 queue)
 	return since;
 }
 
-/* VMs of this word with threads of a class that wait here, less those that have been tried in vain. */
-static __u64 waiting(const struct cpu *c, __u32 class, __u32 word)
-{
-	return (c->own[class][word] | shared[class][word]) & ~c->tried[class][word];
-}
-
-/* The next VM, in the order of slots, with threads that wait for this CPU, or with critical ones; 0 after the last one. */
+/* The next VM, in the order of slots, with threads, or with critical ones, that wait and may run here; 0 after the last one. */
 part __u32 next_waiting(__s32 cpu, __u32 after, __u32 critical_only)
 {
 	struct cpu *c = cpu_at(cpu);
@@ -193,24 +242,36 @@ part __u32 next_waiting(__s32 cpu, __u32 after, __u32 critical_only)
 	if (!c)
 		return 0;
 	bpf_iter_num_new(&words, from / 64, words_used);
-	while ((number = bpf_iter_num_next(&words))) {
+	while (!found && (number = bpf_iter_num_next(&words))) {
 		__u32 word = *number & (WORDS - 1);
-		__u64 bits = waiting(c, CRITICAL, word);
+		__u64 untried = ~c->tried[CRITICAL][word];
+		__u64 own = c->own[CRITICAL][word] & untried, bits = own | (shared[CRITICAL][word] & untried);
+		struct bpf_iter_num times;
 
-		if (!critical_only)
-			bits |= waiting(c, OTHER, word);
+		if (!critical_only) {
+			untried = ~c->tried[OTHER][word];
+			own |= c->own[OTHER][word] & untried;
+			bits |= own | (shared[OTHER][word] & untried);
+		}
 		if (word == from / 64)
 			bits &= ~0ULL << (from & 63);
-		if (bits) {
-			found = word << 6 | lowest(bits);
-			break;
+		bpf_iter_num_new(&times, 0, 64);
+		while (bits && bpf_iter_num_next(&times)) {
+			__u32 vm = word << 6 | lowest(bits);
+
+			if (own & bit_of(vm) || reaches_cpu(vm, cpu)) {
+				found = vm;
+				break;
+			}
+			bits &= bits - 1;
 		}
+		bpf_iter_num_destroy(&times);
 	}
 	bpf_iter_num_destroy(&words);
 	return found;
 }
 
-/* Those that wait for a CPU, less those that it has tried in vain. */
+/* Those that wait for a CPU and may run there. */
 struct survey {
 	struct meeting met;
 	__u64 least;

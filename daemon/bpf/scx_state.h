@@ -40,6 +40,7 @@ struct thread {
 	__u32 class;
 	__s32 own;	   /* the only CPU where it may run, or ANY_CPU */
 	bool waits;	   /* in a queue of its VM */
+	bool narrow;	   /* may not run on all CPUs */
 	bool critical;
 	bool chained;	   /* in this burst: woken by somebody, or woke a sibling */
 	bool judged;	   /* a burst has ended */
@@ -118,6 +119,18 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } own_served SEC(".maps");
+
+/* Of each VM, the CPUs where one of its threads that wait for several may run, and perhaps more. */
+struct reach {
+	__u64 cpus[MAX_CPUS / 64];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_VMS);
+	__type(key, __u32);
+	__type(value, struct reach);
+} reaches SEC(".maps");
 
 static __u64 shared[2][WORDS]; /* VMs with threads that wait for any CPU */
 static __u32 words_used = 1;
