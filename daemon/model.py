@@ -127,6 +127,13 @@ IDLE = Usage(0, 0, 0, ThreadState.IDLE, 0)
 """A vCPU that slept through the whole period. Shared, so that sleepers cost nothing."""
 
 
+class CpuWish(NamedTuple):
+    """CPUs that a workload asks for itself: their class as the configuration has it, and how much of them."""
+
+    cpu_class: str
+    millicores: int
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """One VM, container or named set of processes that opted in.
@@ -140,6 +147,7 @@ class Workload:
     vcpus: tuple[Vcpu, ...]
     quota_cores: float | None = None
     nested: bool = False
+    wish: CpuWish | None = None
 
 
 class OwnLimit(NamedTuple):

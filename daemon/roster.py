@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import NamedTuple
 
-from .model import Core, VcpuId
+from .model import Core, CpuWish, VcpuId
 
 
 class Terms(NamedTuple):
@@ -35,7 +35,8 @@ class RosterEntry(NamedTuple):
 
     `terms`: one for each thread, in order, or none at all. `home`: the group around the whole workload, where
     discovery knows it better than the threads show (a single vCPU sits in a group of its own). `births`: the
-    start time of each thread, in order, or none at all: a number may be somebody else's by now.
+    start time of each thread, in order, or none at all: a number may be somebody else's by now. `wish`:
+    the CPUs that it asks for itself.
     """
 
     name: str
@@ -44,6 +45,7 @@ class RosterEntry(NamedTuple):
     terms: tuple[Terms, ...] = ()
     home: str | None = None
     births: tuple[int, ...] = ()
+    wish: CpuWish | None = None
 
     def members(self) -> Iterator[Member]:
         """Each thread with what is known of it."""

@@ -9,6 +9,7 @@ from dasec.model import (
     IDLE,
     Core,
     Counters,
+    CpuWish,
     Knobs,
     Period,
     Snapshot,
@@ -62,6 +63,7 @@ class Group:
     share: int = 1024
     quota_cores: float | None = None
     nested: bool = False
+    wish: CpuWish | None = None
 
 
 def topology(cores: int = 2, nodes: Sequence[int] = ()) -> Topology:
@@ -130,7 +132,7 @@ def _workload(number: int, group: Group, cores: int) -> Workload:
         Vcpu(vcpu_id(number, r), f"{group.name}/{r}", _allowed(row, cores))
         for r, row in enumerate(group.rows)
     )
-    return Workload(group.name, group.share, vcpus, group.quota_cores, group.nested)
+    return Workload(group.name, group.share, vcpus, group.quota_cores, group.nested, group.wish)
 
 
 def _allowed(row: Row, cores: int) -> frozenset[Core]:

@@ -202,6 +202,7 @@ class ContainersSection(Section):
     most_share: int = Field(
         default=NEUTRAL_WEIGHT, ge=2, le=262144, description="an integer from 2 to 262144"
     )
+    most_cpus: float = Field(default=0, ge=0, le=8192, description="an amount of CPUs from 0 to 8192")
 
 
 if TYPE_CHECKING:
@@ -243,8 +244,11 @@ class Config(PolicyTables):
     def _reservation_parameters(self) -> ReservationParameters | None:
         """None where nobody asks for any."""
         asks = tuple(booking for each in self.workload if (booking := each.booking()) is not None)
-        told = self.reservations
-        return ReservationParameters(asks, Principle(told.principle), told.apart) if asks else None
+        told, containers = self.reservations, self.containers
+        by_themselves = round(1000 * containers.most_cpus) if containers.annotations else 0
+        if not asks and not by_themselves:
+            return None
+        return ReservationParameters(asks, Principle(told.principle), told.apart, by_themselves)
 
 
 def load(path: Path) -> Config:

@@ -24,6 +24,7 @@ from ..model import (
     IDLE,
     Change,
     Core,
+    CpuWish,
     Decision,
     Knobs,
     KnobValue,
@@ -163,13 +164,14 @@ def topology_row(topology: Topology) -> Mapping[str, object]:
 
 def workload_row(workload: Workload) -> Mapping[str, object]:
     """A workload as a line holds it."""
-    return {
+    row: dict[str, object] = {
         "name": workload.name,
         "share": workload.share,
         "quota_cores": workload.quota_cores,
         "nested": workload.nested,
         "vcpus": [(*vcpu.id, vcpu.name, cpulist.render(vcpu.allowed)) for vcpu in workload.vcpus],
     }
+    return row if workload.wish is None else {**row, "wish": workload.wish}
 
 
 def knobs_row(knobs: Knobs) -> KnobsRow:
@@ -323,6 +325,7 @@ def read_topology(row: Mapping[str, object]) -> Topology:
 def read_workload(row: Mapping[str, object]) -> Workload:
     """The inverse of `workload_row`."""
     vcpus = cast(list[tuple[int, int, int, str, str]], row["vcpus"])
+    wish = cast(tuple[str, int] | None, row.get("wish"))
     return Workload(
         name=cast(str, row["name"]),
         share=cast(int, row["share"]),
@@ -332,6 +335,7 @@ def read_workload(row: Mapping[str, object]) -> Workload:
         ),
         quota_cores=cast(float | None, row["quota_cores"]),
         nested=cast(bool, row.get("nested", False)),
+        wish=None if wish is None else CpuWish(*wish),
     )
 
 

@@ -22,7 +22,7 @@ from ..model import (
     Workload,
 )
 from ..policy import Policy
-from .allocate import Refused, allocate
+from .allocate import Refused, allocate, cpus
 from .grants import Ask, CpuClass, Grant, Reservations
 from .parameters import ReservationParameters
 from .take import CpuPlace
@@ -136,7 +136,8 @@ def _followed(
 ) -> tuple[Reservations, list[Unkept]]:
     """Who is gone, or whose CPUs are, loses what it had; who has come gets what there is."""
     places = _places(period.topology)
-    asks = {ask.name: ask for ask in parameters.asks_of(period)}
+    own = {ask.name: ask for ask in parameters.own_asks_of(period)}
+    asks = {ask.name: ask for ask in parameters.asks_of(period)} | own
     kept = [
         grant
         for grant in map(Kept.grant, known.kept)
@@ -151,12 +152,25 @@ def _followed(
     for name, ask in asks.items():
         if name in held.grants:
             continue
-        after = allocate(held, ask, parameters.principle, allowed_of[name])
+        after = _beyond_its_rights(held, ask, own, parameters.by_themselves) or allocate(
+            held, ask, parameters.principle, allowed_of[name]
+        )
         if isinstance(after, Refused):
             unkept.append(Unkept(name, after.why.removeprefix(f"{name}: ")))
         else:
             held = after
     return held, unkept
+
+
+def _beyond_its_rights(
+    held: Reservations, ask: Ask, own: Mapping[str, Ask], most_millicores: int
+) -> Refused | None:
+    """Why a workload that asks by itself may not have so much; None: it may."""
+    taken = sum(grant.ask.reserved_millicores for name, grant in held.grants.items() if name in own)
+    if ask.name not in own or taken + ask.reserved_millicores <= most_millicores:
+        return None
+    left = cpus(max(0, most_millicores - taken))
+    return Refused(f"{ask.name}: asks for {cpus(ask.reserved_millicores)} by itself, and may have {left}")
 
 
 def _places(topology: Topology) -> Mapping[int, CpuPlace]:

@@ -21,6 +21,7 @@ def discovery(settings: Config) -> Discovery:
             ContainerWorkloads(
                 [ContainerRule(one.name, one.container or "", one.share) for one in containers],
                 most_share=settings.containers.most_share if settings.containers.annotations else None,
+                may_reserve=settings.containers.most_cpus > 0,
                 taken=frozenset(one.name for one in (*static, *domains)),
             ),
         )

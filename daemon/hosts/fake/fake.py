@@ -198,7 +198,8 @@ class FakeHost:
             taken.update((one.pid, one.tid) for one in mine)
             seen += mine
             vcpus = tuple(Vcpu(one.id, one.name, self._allowed(one)) for one in mine)
-            workloads.append(Workload(entry.name, entry.share or NEUTRAL_WEIGHT * max(1, len(mine)), vcpus))
+            share = entry.share or NEUTRAL_WEIGHT * max(1, len(mine))
+            workloads.append(Workload(entry.name, share, vcpus, wish=entry.wish))
         managed = {one.id for one in seen}
         self._put_back([key for key in self._held if key[0] not in managed])
         self._managed = managed

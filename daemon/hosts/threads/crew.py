@@ -324,7 +324,7 @@ class Crew:
             watched |= shares.files(hierarchy, home, entry.share, inner)
             place = shares.standing(hierarchy, home, len(threads), entry.share, inner)
             vcpus: tuple[Vcpu, ...] = tuple(thread.vcpu for thread in threads)
-            yield Workload(entry.name, place.share, vcpus, place.quota_cores, nested)
+            yield Workload(entry.name, place.share, vcpus, place.quota_cores, nested, entry.wish)
         ours = {thread.weight.file for thread in self._threads.values() if thread.weight is not None}
         self._shares.follow(frozenset(watched - ours))
 

@@ -56,13 +56,16 @@ class ContainerDirectory:
     def __init__(self, root: Path, hierarchy: Hierarchy | None, proc: str = procfs.PROC) -> None:
         self._root, self._hierarchy, self._proc = root, hierarchy, proc
         self._known: dict[Home, tuple[_FileStamp, ContainerClaim | None]] = {}
+        self._waiting: tuple[Home, ...] = ()
         self.notices: list[str] = []
         """What is wrong with single files, at the last look."""
 
     def look(self) -> tuple[Container, ...]:
         """Those that run now, each a process that started when its file says and sits where it says."""
         self.notices = []
-        present = {home: stamp for home in homes(self._root) if (stamp := _stamp(home))}
+        stamped = {home: _stamp(home) for home in homes(self._root)}
+        present = {home: stamp for home, stamp in stamped.items() if stamp}
+        self._waiting = tuple(home for home in stamped if home not in present)
         for home in self._known.keys() - present.keys():
             del self._known[home]
         found = []
@@ -79,6 +82,11 @@ class ContainerDirectory:
                 for each in systems(self._root, self._hierarchy, self._proc)
             ]
         return tuple(sorted(found, key=lambda each: each[:2]))
+
+    def has_started(self) -> bool:
+        """Has one started, or got its file, that had not at the last look? Nothing else tells, and on a busy
+        host it may be seconds from a container's making to its start."""
+        return any(map(_stamp, self._waiting))
 
     def stamps(self) -> Mapping[str, int]:
         """What changes when a container comes or goes."""

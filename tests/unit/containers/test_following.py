@@ -70,3 +70,15 @@ def test_one_in_the_top_group_does_not_bring_the_whole_machine(
 ) -> None:
     start(tree, 10, "/")
     assert threads(workloads, 0) == []
+
+
+def test_one_that_is_started_long_after_it_was_created_is_found_at_the_next_look(
+    tree: Tree, workloads: ContainerWorkloads
+) -> None:
+    fifo = start(tree, 10) / "exec.fifo"
+    fifo.touch()
+    late_ns = 2 * SETTLING_NS
+    assert threads(workloads, 0) == []
+    assert threads(workloads, late_ns) == []
+    fifo.unlink()
+    assert threads(workloads, late_ns + PERIOD_NS) == [(10, 10)]

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from dasec.model import NO_KNOBS, Core, Decision, Period, PolicyState
+from dasec.model import NO_KNOBS, Core, CpuWish, Decision, Period, PolicyState
 from dasec.plan import plan
 from dasec.policies import Parameters, policy_named
 from dasec.policy import Policy
@@ -186,3 +186,40 @@ def test_what_is_remembered_comes_back_from_a_record() -> None:
     world = World(reserving)
     world.run(Group("web", rows(2)), Group("db", rows(2)), Group("batch", rows(1)))
     assert TypeAdapter(state_type(reserving)).validate_json(to_json(world.state)) == world.state
+
+
+def who_ask_themselves(most_millicores: int, *asks: Booking) -> Policy:
+    """So much may be had by all together who ask themselves."""
+    told = ReservationParameters(asks, Principle.HARD, by_themselves=most_millicores)
+    return policy_named("none", Parameters(reservations=told))
+
+
+def test_a_workload_that_asks_itself_gets_what_all_such_together_may_have() -> None:
+    world = World(who_ask_themselves(1500))
+    one, two = CpuWish("whole", 700), CpuWish("exclusive", 1000)
+    world.run(Group("web", rows(2), wish=one), Group("db", rows(2), wish=two), Group("batch", rows(1)))
+    assert world.unkept() == [("db", "asks for 1 CPU by itself, and may have 0.5 CPUs")]
+    assert world.masks["web"] == [core_set(0)] * 2
+    assert world.masks["db"] == [core_set(1, 2, 3)] * 2
+    world.run(Group("db", rows(2), wish=two), Group("batch", rows(1)))
+    assert world.unkept() == []
+    assert world.masks["batch"][0] == EVERY_CORE - (world.masks["db"][0] or EVERY_CORE)
+
+
+def test_what_the_configuration_says_of_a_workload_is_more_than_what_it_asks_itself() -> None:
+    world = World(who_ask_themselves(4000, WEB))
+    world.run(Group("web", rows(2), wish=CpuWish("whole", 3000)), Group("batch", rows(1)))
+    assert world.masks["web"] == [core_set(0, 1)] * 2
+
+
+def test_a_wish_changes_nothing_where_nobody_may_ask() -> None:
+    world = World(policy(WEB))
+    world.run(Group("db", rows(2), wish=CpuWish("whole", 1000)), Group("batch", rows(1)))
+    assert world.unkept() == [("db", "asks for 1 CPU by itself, and may have 0 CPUs")]
+    assert world.masks == {"db": [EVERY_CORE] * 2, "batch": [EVERY_CORE]}
+
+
+def test_who_is_first_in_the_configuration_is_first_wherever_it_is_found() -> None:
+    world = World(policy(WEB, Booking("*", 3000, CpuClass.WHOLE)))
+    world.run(Group("batch", rows(1)), Group("web", rows(2)))
+    assert world.unkept() == [("batch", "wants 3 CPUs, and 2 CPUs are not given yet")]
