@@ -9,7 +9,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick vms-quick scx-stress scx-selftests
+.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick vms-quick scx-stress scx-selftests churn
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -84,6 +84,10 @@ testbed-quick: ## the machine of many CPUs: is it as it should be, does it repea
 chaos: ## the long run of kills and damaged journals (root)
 	@tools/setup
 	$(BIN)/python -m pytest --run-slow -m slow tests/chaos tests/protocol tests/unit/safety/test_damage.py $(TEST_ARGS)
+
+churn: ## 250 starts and stops on each of four container engines beside the daemon (root, cgroup v1; DASEC_CHURN_ROUNDS=20)
+	@tools/setup python
+	$(BIN)/python -m pytest -q --run-slow tests/host/engines/test_churn.py $(TEST_ARGS)
 
 install: ## dasec for all users: an environment in PREFIX, the command in /usr/local/bin (root)
 	rm -rf build/lib # setuptools would install what lies there from an older build

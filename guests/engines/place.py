@@ -71,6 +71,15 @@ class Place:
         spaces = f"/proc/{self._holder.pid}/ns"
         return ["nsenter", f"--mount={spaces}/mnt", f"--net={spaces}/net", *command]
 
+    def files(self) -> list[str]:
+        """What a command begins with that sees the engines' files, and the machine's network."""
+        return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt"]
+
+    def processes(self) -> set[int]:
+        """Engines, monitors, containers: all in this network but who holds it."""
+        network = (self.root.parent / "ns/net").stat().st_ino
+        return _those_in(network) - {self._holder.pid}
+
     def say(self, *command: str) -> str:
         """What an engine's program says to this. RuntimeError if it fails."""
         # To files: what is started may keep a pipe open.
@@ -114,8 +123,7 @@ class Place:
         """End everybody who is in this network: engines, monitors, containers. Remove their groups."""
         for state in (each for top in _top_groups() - self._groups for each in top.rglob("freezer.state")):
             state.write_text("THAWED")  # who is paused does not end
-        network = (self.root.parent / "ns/net").stat().st_ino
-        wait_for(lambda: not _end(_those_in(network) - {self._holder.pid}))
+        wait_for(lambda: not _end(self.processes()))
         self._holder.kill()
         for each in (self._holder, *self._started):
             each.wait()
