@@ -8,6 +8,7 @@ from dasec.lab.kit.arms import (
     CONTROL,
     GUARDED,
     NO_LIMIT,
+    NONE,
     ON_PARTIAL,
     ON_SCX,
     RIVAL,
@@ -16,13 +17,27 @@ from dasec.lab.kit.arms import (
     settings_of,
 )
 from dasec.policies import POLICIES
+from dasec.reservations.grants import CpuClass
 
-from .variants import variant_of
+from .variants import VARIED, variant_of
 
 DASEC = "dasec"
 RULES = ("tsa", "rla", "rcr")
 CAPS = "+caps"
 """At the end of an arm: with caps below CPU limits that bind."""
+
+STRICT, WYSIWYG = "strict", "wysiwyg"
+"""CPUs of their own for those that want some, as in rKube and in WYSIWYG, and no policy."""
+
+CRITICALLY = ":critical"
+"""At the end of such an arm: `critical` within the reservations."""
+
+RESERVING = {
+    STRICT: CpuClass.WHOLE,
+    WYSIWYG: CpuClass.EXCLUSIVE,
+    f"{STRICT}{CRITICALLY}": CpuClass.WHOLE,
+    f"{WYSIWYG}{CRITICALLY}": CpuClass.EXCLUSIVE,
+}
 
 ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
 """The arms of the paper's Figure 13."""
@@ -37,6 +52,11 @@ def known(arm: str) -> str:
     if arm.removesuffix(CAPS).removesuffix(GUARDED) not in named and variant_of(arm) is None:
         raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
     return arm
+
+
+def inner_of(arm: str) -> str:
+    """The policy within an arm that reserves."""
+    return VARIED if arm.endswith(CRITICALLY) else NONE
 
 
 def capped(arms: Iterable[str], settings: Mapping[str, str]) -> Mapping[str, str]:

@@ -8,12 +8,13 @@ from typing import Self
 from .blocks import Block
 from .cells import Suite
 from .contests import Contests
+from .hosts import Hosts
 from .servers import Servers
 from .terms import PlacedCell
 from .testbed import Shapes
 from .word import Worded
 
-Planned = Shapes | Suite | Contests | Servers
+Planned = Shapes | Suite | Contests | Servers | Hosts
 """The kinds of experiments that are made of plans; the keys of a file say which of them it is."""
 
 

@@ -27,6 +27,7 @@ from ..plan.blocks import Block, blocks_of
 from ..plan.cells import Suite
 from ..plan.contests import Contests
 from ..plan.file import Told, refusal, validated
+from ..plan.hosts import Hosts
 from ..plan.order import Planned
 from ..plan.servers import Servers
 from ..plan.terms import Place, PlacedCell
@@ -43,13 +44,14 @@ from .family import Ways
 from .guests import expected, machine_for, measure_in_guests, task_for
 from .host import measure_here
 
-Kind = type[Shapes] | type[Suite] | type[Contests] | type[Servers]
+Kind = type[Shapes] | type[Suite] | type[Contests] | type[Servers] | type[Hosts]
 
 KINDS: Mapping[str, Kind] = {
     "server": Servers,
     "workload": Shapes,
     "loads": Suite,
     "contests": Contests,
+    "host": Hosts,
 }
 """By the key that only such a file has."""
 

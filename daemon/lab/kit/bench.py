@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ...reservations.grants import CpuClass
 from .arms import NO_LIMIT, schedule
 from .blame import BlameWatch
 from .driver import Place
 from .home import TenantHome, make_homes
 from .layout import GroupLayout
 from .place import InGroup
-from .scenario import Scenario, Timing, seed_of
+from .scenario import Scenario, Tenant, Timing, seed_of
 from .tree import Tree
 
 OVERHEAD_S = 0.3
@@ -31,6 +32,8 @@ class RunPlan:
     seed: int
     settings: Mapping[str, str] = field(default_factory=dict)
     """What the daemon is told under an arm, as TOML; where there is nothing, the arm is a policy's name."""
+    classes: Mapping[str, CpuClass] = field(default_factory=dict)
+    """How workloads that want CPUs of their own get them, under the arms where they do."""
 
     @property
     def orders(self) -> tuple[tuple[str, ...], ...]:
@@ -60,7 +63,18 @@ def in_group(home: TenantHome, scratch: Path, folder: Path) -> Place:  # noqa: A
 
 def homes_in_groups(plan: RunPlan, tree: Tree, arm: str) -> tuple[TenantHome, ...]:
     """The usual homes: groups of ours, made."""
-    return make_homes(tree, plan.scenario, plan.layout, limited=arm != NO_LIMIT)
+    return make_homes(tree, scenario_under(plan, arm), plan.layout, limited=arm != NO_LIMIT)
+
+
+def scenario_under(plan: RunPlan, arm: str) -> Scenario:
+    """The workloads as they are under an arm: who has whole CPUs of its own has no limit (decision 0045)."""
+    if plan.classes.get(arm) is not CpuClass.WHOLE:
+        return plan.scenario
+    return replace(plan.scenario, tenants=tuple(map(_unlimited, plan.scenario.tenants)))
+
+
+def _unlimited(tenant: Tenant) -> Tenant:
+    return tenant if tenant.reserved_cores is None else replace(tenant, quota_cores=None)
 
 
 @dataclass(frozen=True, slots=True)

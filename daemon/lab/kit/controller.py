@@ -10,10 +10,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, options
 from ...errors import Refusal
+from ...reservations.grants import CpuClass
 from ...safety.verify import our_groups, verify
 from .arms import SCX
 from .errors import failure
@@ -76,6 +78,13 @@ class Controller:
         return Report(rules | outcomes | periods, tuple(map(str, status["troubles"])))
 
 
+class Reserved(NamedTuple):
+    """So many CPUs that a workload wants for itself, and how."""
+
+    cpu_class: CpuClass
+    cpus: float
+
+
 @dataclass(frozen=True, slots=True)
 class Managed:
     """A workload as the daemon's configuration names it: by libvirt's name, a group, or its processes."""
@@ -85,6 +94,7 @@ class Managed:
     pids: tuple[int, ...]
     cgroup: str | None = None
     libvirt: str | None = None
+    reserved: Reserved | None = None
 
     def table(self) -> list[str]:
         """Its lines in the configuration. Of a domain libvirt knows the share."""
@@ -94,6 +104,8 @@ class Managed:
         selector = (
             f"pids = {list(self.pids)}" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
         )
+        if self.reserved is not None:
+            lines += [f'cpu = "{self.reserved.cpu_class}"', f"cpus = {self.reserved.cpus:g}"]
         return [*lines, f"share = {self.share}", selector]
 
 

@@ -39,7 +39,7 @@ def groups_for(scenario: Scenario, layout: GroupLayout, *, limited: bool = True)
 
 def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
     if layout is GroupLayout.VM:
-        yield Group(home_of(tenant, layout), quota_cores=tenant.quota_cores)
+        yield Group(home_of(tenant, layout), weight=tenant.share, quota_cores=tenant.quota_cores)
         if tenant.has_emulator:
             yield Group(managed_group(tenant), threaded=True)
     for index in range(tenant.vcpus):
@@ -74,4 +74,4 @@ def emulator_group(tenant: Tenant, layout: GroupLayout) -> str:
 
 def share_of(tenant: Tenant, layout: GroupLayout) -> int:
     """The workload's share of the host that these groups give it."""
-    return NEUTRAL if layout is GroupLayout.VM else NEUTRAL * tenant.vcpus
+    return tenant.share if layout is GroupLayout.VM else NEUTRAL * tenant.vcpus

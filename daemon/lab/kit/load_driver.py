@@ -193,7 +193,36 @@ class LoadService:
         """One process, and perhaps its feeder."""
         order.folder.mkdir(parents=True)
         command = tool_command(order, "service", service_options(order, order.options))
-        return ToolRun(order, Child.start(order.name, place, command, order.folder / "log"))
+        return self._run(order, Child.start(order.name, place, command, order.folder / "log"))
+
+    def _run(self, order: WorkOrder, tool: Child) -> ToolRun:
+        return ToolRun(order, tool)
+
+
+class EndlessRun(ToolRun):
+    """Requests are always there, so that what it got done is the CPU time that it had."""
+
+    def finish(self) -> WorkDone:
+        """Ends it: what waits would take for ever."""
+        self.tool.terminate()
+        result = self.await_end()
+        return WorkDone(
+            work=figure(result, "completed"),
+            unit="requests",
+            seconds=figure(result, "seconds_measured"),
+            own_cpu=self.own_cpu(result),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EndlessService(LoadService):
+    """The service as batch work: asked for more than it can do."""
+
+    name: str = "endless"
+    kind: WorkKind = WorkKind.BATCH
+
+    def _run(self, order: WorkOrder, tool: Child) -> ToolRun:
+        return EndlessRun(order, tool)
 
 
 CALIBRATION_SECONDS = "0.05"

@@ -10,14 +10,14 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from ...errors import Refusal
 from ..load_tool import latencies
 from .arms import CONTROL, NO_LIMIT, NONE, RIVAL, RIVALS, SCX, on_our_scheduler, policy_of, settings_of
 from .bench import Bench, record_name, run_name
-from .controller import Controller, Report, configuration, running, scheduled
+from .controller import Controller, Managed, Report, Reserved, configuration, running, scheduled
 from .counters import CoresUsed, CpuUse, Mark, cores_between
 from .driver import RunningWork, WorkDone
 from .errors import StartMissed, failure
@@ -168,8 +168,16 @@ def _told(run: _Attempt) -> str:
     settings = run.bench.plan.settings.get(policy)
     if run.arm != policy:
         settings = on_our_scheduler(run.arm, settings or settings_of(policy), _vm_level(run))
-    managed = (home.managed(one.pids()) for home, one in zip(run.homes, run.works, strict=True))
+    managed = (_managed(run, home, one.pids()) for home, one in zip(run.homes, run.works, strict=True))
     return configuration(run.arm, tuple(dict.fromkeys(filter(None, managed))), settings)
+
+
+def _managed(run: _Attempt, home: TenantHome, pids: tuple[int, ...]) -> Managed | None:
+    found, of_class = home.managed(pids), run.bench.plan.classes.get(run.arm)
+    wanted = home.tenant.reserved_cores
+    if found is None or of_class is None or wanted is None:
+        return found
+    return replace(found, reserved=Reserved(of_class, wanted))
 
 
 def _vm_level(run: _Attempt) -> int:

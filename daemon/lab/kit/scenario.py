@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .driver import Driver, WorkOrder
 from .load_driver import FEEDER, LoadService
+from .tree import NEUTRAL
 
 SERVICE = LoadService()
 
@@ -36,6 +37,10 @@ class Tenant:
     """The CPU limit of its group, in layout vm."""
     vcpu_quota_cores: float | None = None
     """That of the group of each vCPU, as libvirt's `vcpu_quota`."""
+    share: int = NEUTRAL
+    """Its weight beside the others, as cpu.shares, in layout vm."""
+    reserved_cores: float | None = None
+    """What it gets for itself under an arm with reservations."""
 
     def order(self, seed: int, timing: Timing, folder: Path, calibration: float) -> WorkOrder:
         """For one run, whose files go below this folder. No arm goes in."""

@@ -32,6 +32,7 @@ PLANNED = (
     "blocks",
     "cells",
     "contests",
+    "hosts",
     "loads",
     "oracle",
     "order",
