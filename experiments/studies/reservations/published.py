@@ -14,8 +14,11 @@ from ...results.markdown import markdown_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "figure.png"
-QUESTION = ("open", "limits")
+QUESTION = ("open",)
 """The files whose cells ask what each arm gives a service and costs who is beside it."""
+
+FIGURES = ("example",)
+"""The files that are about rKube's figures."""
 
 OTHERS = ("batch", "neighbour")
 """Whoever is beside the services, or the target."""
@@ -34,13 +37,14 @@ COLOURS = ("#999999", "#cccccc", "#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#C
 
 
 class Seen(NamedTuple):
-    """One run: of the services means of mean and p99 in ms, requests a second and CPUs of all of them;
-    CPUs of whoever is beside them."""
+    """One run. Of the services, or the target: means of mean and p99 in ms, requests a second, CPUs, and of
+    these what background of their own had. CPUs of whoever is beside them."""
 
     mean_ms: float
     p99_ms: float
     requests: float
     target_cores: float
+    background_cores: float
     other_cores: float
 
     @property
@@ -59,22 +63,20 @@ def seen(run: Mapping[str, Any]) -> Seen:
         statistics.mean(each["percentiles_ns"]["p99"] for each in served) / 1e6 if served else 0.0,
         sum(one["throughput_per_s"] for one in targets),
         sum(one["cores"] for one in targets),
+        sum(one["background_cores"] for one in targets),
         sum(one["cores"] for one in others),
     )
 
 
-def kept(*names: str) -> Iterator[tuple[str, Mapping[str, Seen]]]:
-    """Every kept host of these files, by its name, with its arms."""
+def kept(*names: str) -> Mapping[str, Mapping[str, Seen]]:
+    """Every kept host of these files, by its name, with its arms; of several repetitions the first."""
+    found: dict[str, Mapping[str, Seen]] = {}
     for name in names:
         for line in (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
             block = json.loads(line)
-            host = block["cell"].partition("-r")[0] if name in QUESTION else _host(block["cell"])
-            yield host, {run["arm"]: seen(run) for run in block["runs"]}
-
-
-def _host(cell: str) -> str:
-    """Without ratio, part of the CPUs that is requested, and layout."""
-    return cell.rsplit("-", 3)[0]
+            host = block["cell"].rsplit("-", 3)[0]  # ratio, part that is requested, layout
+            found.setdefault(host, {run["arm"]: seen(run) for run in block["runs"]})
+    return found
 
 
 def question() -> str:
@@ -86,10 +88,11 @@ def question() -> str:
         "p99 ms",
         "p99 over plain",
         "requests done",
+        "CPUs of their background",
         "CPUs of batch",
-        "of all CPUs",
+        "CPUs in use",
     )
-    return markdown_table(head, _rows(dict(kept(*QUESTION))))
+    return markdown_table(head, _rows(kept(*QUESTION)))
 
 
 def _rows(hosts: Mapping[str, Mapping[str, Seen]]) -> Iterator[Sequence[str]]:
@@ -104,9 +107,29 @@ def _rows(hosts: Mapping[str, Mapping[str, Seen]]) -> Iterator[Sequence[str]]:
                     f"{run.p99_ms:.1f}",
                     f"{run.p99_ms / plain.p99_ms:.2f}",
                     f"{run.requests / plain.requests:.2f}",
+                    f"{run.background_cores:.2f}",
                     f"{run.other_cores:.2f}",
                     f"{run.cores:.2f}",
                 )
+
+
+def figures() -> str:
+    """A row for each arm of each host that is about one of rKube's figures."""
+    head = ("host", "arm", "CPUs of the target", "p99 ms", "CPUs of the neighbour", "CPUs in use")
+    rows = (
+        (
+            host,
+            name,
+            f"{runs[arm].target_cores:.2f}",
+            f"{runs[arm].p99_ms:.1f}" if runs[arm].p99_ms else "–",
+            f"{runs[arm].other_cores:.2f}",
+            f"{runs[arm].cores:.2f}",
+        )
+        for host, runs in kept(*FIGURES).items()
+        for arm, name in ARMS.items()
+        if arm in runs
+    )
+    return markdown_table(head, rows)
 
 
 def draw(path: Path) -> None:
@@ -116,7 +139,7 @@ def draw(path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    hosts = sorted(dict(kept(*QUESTION)).items())
+    hosts = sorted(kept(*QUESTION).items())
     figure, axes = pyplot.subplots(
         1, len(hosts), figsize=(3.4 * len(hosts), 4), dpi=110, layout="constrained"
     )
@@ -141,5 +164,5 @@ def draw(path: Path) -> None:
 
 def publish() -> None:
     """Print and draw them."""
-    click.echo(question())
+    click.echo(f"{question()}\n\n{figures()}")
     draw(PICTURE)

@@ -88,7 +88,7 @@ class Inhabitants(NamedTuple):
     """All threads of a container, and all groups of it, with all that could be changed."""
 
     threads: Threads
-    groups: Mapping[str, int]
+    groups: Mapping[str, Mapping[str, NativeValue]]
 
     @property
     def pids(self) -> set[int]:
@@ -102,7 +102,7 @@ def inhabitants(group: str) -> Inhabitants:
     directory = hierarchy.directory(group)
     tids = {tid for each in hierarchy.below(group).groups for tid in hierarchy.members(each)}
     found = fingerprint(sorted(tids))  # each process has a thread of its number
-    groups = {path: weight for path, weight in found.groups.items() if f"{path}/".startswith(f"{directory}/")}
+    groups = {path: holds for path, holds in found.groups.items() if f"{path}/".startswith(f"{directory}/")}
     return Inhabitants(found.threads, groups)
 
 

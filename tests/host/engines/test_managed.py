@@ -102,7 +102,9 @@ def test_what_docker_update_sets_stays_docker_s_while_and_after_weights_are_give
             assert _shares(group) == 333
             daemon.end(signal.SIGTERM)
         own = cgroupfs.find_hierarchy().directory(group)
-        assert inhabitants(group) == before._replace(groups={**before.groups, own: 333})
+        assert inhabitants(group) == before._replace(
+            groups={**before.groups, own: {**before.groups[own], "weight": 333}}
+        )
 
 
 @pytest.mark.parametrize("foreign", ["yield", "reapply"])

@@ -1,0 +1,59 @@
+"""What the page about reservations says is what its kept runs say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.studies.reservations.published import FIGURES, QUESTION, Seen, figures, kept, question
+
+README = Path(__file__).parents[3] / "experiments/studies/reservations/README.md"
+HOSTS = kept(*QUESTION)
+BURSTS, SERVING = HOSTS["bursts-open"], HOSTS["serving-open"]
+
+
+def test_the_kept_runs_give_the_published_tables() -> None:
+    page = README.read_text(encoding="utf-8")
+    assert question() in page
+    assert figures() in page
+
+
+def test_beside_background_critical_has_the_p99_of_strict_and_elsewhere_that_of_the_plain_kernel() -> None:
+    assert BURSTS["critical"].p99_ms == pytest.approx(BURSTS["strict"].p99_ms, rel=0.05)
+    assert BURSTS["critical"].p99_ms < 0.7 * BURSTS["none"].p99_ms
+    assert SERVING["critical"].p99_ms > SERVING["none"].p99_ms > 1.5 * SERVING["strict"].p99_ms
+
+
+@pytest.mark.parametrize("host", [BURSTS, SERVING], ids=["bursts", "serving"])
+def test_strict_leaves_the_batch_work_what_is_not_reserved_and_the_rest_idle(host: dict[str, Seen]) -> None:
+    for arm in ("strict", "strict:critical"):
+        assert host[arm].other_cores == pytest.approx(2, abs=0.01)
+        assert host[arm].cores < 0.66 * host["none"].cores
+
+
+def test_critical_costs_the_services_own_background_and_nobody_else() -> None:
+    assert BURSTS["critical"].background_cores < 0.55 * BURSTS["none"].background_cores
+    assert BURSTS["critical"].other_cores > 1.2 * BURSTS["none"].other_cores
+
+
+def test_critical_within_strict_is_the_best_beside_background() -> None:
+    assert min(BURSTS, key=lambda arm: BURSTS[arm].p99_ms) == "strict:critical"
+
+
+def test_a_part_of_a_cpu_is_a_runqueue_that_is_shared() -> None:
+    assert BURSTS["wysiwyg"].p99_ms > 3 * BURSTS["none"].p99_ms
+    assert SERVING["wysiwyg"].p99_ms < SERVING["none"].p99_ms
+
+
+def test_no_request_is_lost_under_any_arm() -> None:
+    for host in HOSTS.values():
+        for run in host.values():
+            assert run.requests == pytest.approx(host["none"].requests, rel=0.01)
+
+
+@pytest.mark.parametrize("host", ["example-capped", "example-burstable"])
+def test_a_thread_loses_a_part_of_its_cpu_to_a_shared_queue_and_none_of_one_of_its_own(host: str) -> None:
+    runs = kept(*FIGURES)[host]
+    assert all(0.55 < runs[arm].target_cores < 0.8 for arm in ("none", "none-again"))
+    assert runs["strict"].target_cores > 0.99
