@@ -1,7 +1,8 @@
 """How much of a limit is kept for those that somebody waits for.
 
 Their mean use over two seconds and a margin. A use that no chance explains is a step: the mean becomes it at
-once, and forgets it slowly if it was none. The reserve in force is kept while it is within the band around
+once, and forgets it slowly if it was none. Where the limit stopped them for long, nobody saw what they want:
+it is guessed until they use less than that. The reserve in force is kept while it is within the band around
 the mean, because each write of a quota hands out a new one.
 """
 
@@ -30,24 +31,54 @@ that is above still is followed at once: who was stopped uses more as soon as it
 FIRST_WHOLE = 2
 """Of such a run: in the first look the step may lie in the middle."""
 
+HIDDEN_PERCENT = 35
+"""Of the limit: from such stops on the use says little of what they want. A step from 10 to 50 % of a core
+stops for 37, from 20 to 70 % for 42; arrivals by chance at 30 % of one for 25 at most (docs/measurements.md,
+"Limits and caps")."""
+
+GUESS_PERCENT = 80
+"""Of the limit: so much is guessed at most. Where the background gets nothing there are no caps."""
+
+SEEN_PERCENT = 90
+"""Of a reserve that was guessed: who uses less has made up for its stops, and wants what it uses."""
+
 
 class Reserve(NamedTuple):
     """In millionths of a core: the mean use, what is reserved, and the least of the last uses, so many looks
-    in a row, that were above it."""
+    in a row, that were above it. `is_guess`: what they want was hidden by stops, and has not been seen."""
 
     mean_ppm: int
     kept_ppm: int
     least_above_ppm: int = 0
     above: int = 0
+    is_guess: bool = False
 
 
-def followed(before: Reserve | None, use_ppm: int, limit_ppm: int, length_ns: int) -> Reserve:
+class Use(NamedTuple):
+    """In millionths of a core: what they used, for how long the limit stopped threads, over all CPUs, and
+    what they could use at most."""
+
+    ppm: int
+    stopped_ppm: int
+    most_ppm: int
+
+
+def followed(before: Reserve | None, use: Use, limit_ppm: int, length_ns: int) -> Reserve:
     """The reserve after a period in which they used so much."""
+    use_ppm = use.ppm
     if before is None:
         return _anew(use_ppm, limit_ppm)
-    mean_ppm, kept_ppm, least_ppm, above = before
+    mean_ppm, kept_ppm, least_ppm, above, is_guess = before
     is_above = use_ppm > kept_ppm
     above = above + 1 if is_above else 0
+    if above >= FIRST_WHOLE and use.stopped_ppm * 100 > limit_ppm * HIDDEN_PERCENT:
+        guess_ppm = min(use_ppm + use.stopped_ppm, use.most_ppm, limit_ppm * GUESS_PERCENT // 100)
+        return _anew(max(use_ppm, guess_ppm), limit_ppm)._replace(
+            mean_ppm=mean_ppm, above=above, is_guess=True
+        )
+    if is_guess:
+        is_seen = use_ppm * 100 < kept_ppm * SEEN_PERCENT
+        return _anew(max(mean_ppm, use_ppm), limit_ppm) if is_seen else before
     least_ppm = min(use_ppm, least_ppm) if above > FIRST_WHOLE else use_ppm
     if above >= RUN_OF_LOOKS:
         return _anew(least_ppm if above == RUN_OF_LOOKS else use_ppm, limit_ppm)._replace(above=above)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..model import CORE_PPM, IDLE, Knob, Limits, Period, Reason, VcpuId, Workload, WorkloadKnobs
 from .level import level_ppm
 from .rates import LEAST_PPM, used_ppm
-from .reserve import Reserve, followed
+from .reserve import Reserve, Use, followed
 
 BINDS_PERCENT = 90
 """Of the limit: from such a use on it binds, although nobody has been throttled yet."""
@@ -131,7 +131,10 @@ def caps_after(
             return _none(limits, held)
     else:
         held = held._replace(loose=0)
-    reserve = followed(held.reserve, use.others_ppm, limit_ppm, period.length_ns)
+    stopped_ppm = used_ppm(limits.throttled_ns, period.length_ns)
+    most_ppm = CORE_PPM * (len(workload.vcpus) - len(use.capped))
+    seen = Use(use.others_ppm, stopped_ppm, most_ppm)
+    reserve = followed(held.reserve, seen, limit_ppm, period.length_ns)
     return _level(limits, use, limit_ppm, held._replace(reserve=reserve))
 
 

@@ -72,14 +72,20 @@ def test_arrivals_by_chance_are_hardly_ever_stopped() -> None:
     assert capped.used_us() >= 0.95 * 60 * S
 
 
-def test_a_step_of_critical_load_is_met_within_seven_looks() -> None:
-    low, high = busy(20), busy(70)
-    capped = world(2, [20], 3)
+@pytest.mark.parametrize(("before", "after"), [(10, 50), (20, 70), (20, 95)])
+def test_a_step_of_critical_load_is_met_within_three_looks_and_the_rest_goes_to_the_background(
+    before: int, after: int
+) -> None:
+    low, high = busy(before), busy(after)
+    capped = world(2, [before], 3)
     capped.threads[0].arrives = lambda now: (high if now >= 5 * S else low)(now)
-    capped.run(5 * S + 7 * LOOK_US)
-    before = capped.threads[0].stopped_us
+    capped.run(5 * S + 3 * LOOK_US)
+    stopped = capped.threads[0].stopped_us
+    background = sum(thread.ran_us for thread in capped.threads[1:])
     capped.run(5 * S)
-    assert capped.threads[0].stopped_us == before
+    assert capped.threads[0].stopped_us == stopped
+    background = sum(thread.ran_us for thread in capped.threads[1:]) - background
+    assert background >= 0.9 * (2 - after / 100) * 5 * S
 
 
 def test_there_are_no_caps_where_no_limit_binds() -> None:
