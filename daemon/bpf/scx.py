@@ -203,6 +203,24 @@ def limits(cgroups: Path = CGROUPS) -> Iterator[str]:
             yield f"{group} has a CPU limit ({said})"
 
 
+def no_vms(level: int, cgroups: Path = CGROUPS) -> str | None:
+    """In one line, which groups at this depth are no VMs since they lack the cpu controller; None if all are."""
+    lacking = [
+        group.relative_to(cgroups)
+        for group in groups(cgroups)
+        if len(group.relative_to(cgroups).parts) == level
+        and not (group / "cpu.weight").exists()
+        and "populated 1" in _line(group / "cgroup.events")
+    ]
+    if not lacking:
+        return None
+    file = cgroups / lacking[0].parent / "cgroup.subtree_control"
+    return (
+        f"{lacking[0]}, one of {len(lacking)} such groups at depth {level}, is no VM but shares with all others:"
+        f" no cpu in {file}"
+    )
+
+
 def groups(cgroups: Path = CGROUPS) -> Iterator[Path]:
     """All of them. Path.rglob() fails (3.11) where one is removed meanwhile."""
     for directory, below, _ in os.walk(cgroups):

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..bpf.libbpf import BpfUnavailable
-from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, options
+from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, no_vms, options
 from ..errors import ExitStatus, Refusal
 from ..hosts.sched_ext.probe import BACKEND
 from ..linux.printable import printable
@@ -58,6 +58,8 @@ def _until_ended(level: int, begun: str) -> bool:
         raise Refusal(ExitStatus.HOST, f"scx: {error}") from error
     with scheduler:
         click.echo(f"dasec scx: {begun}; VMs are the cgroups at depth {level}")
+        if lacking := no_vms(level):
+            click.echo(printable(f"dasec scx: {lacking}"))
         told = _told(scheduler)
         if told:
             click.echo("\n".join(map(printable, shares([], scheduler.vms(), names_of()))))

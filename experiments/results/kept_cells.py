@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
+
 from .markdown import markdown_table
 
 COLOURS = ("#999999", "#0072B2", "#D55E00", "#009E73")
@@ -57,6 +59,11 @@ class Kept:
         background = f"{ours.background_s / plain.background_s:.2f}" if plain.background_s else "–"
         done = f"{background}, {ours.requests / plain.requests:.2f}"
         return [name, f"{base.mean_ms:.2f}, {base.p99_ms:.1f}", *ratios, done]
+
+    def publish(self, *beside: Kept) -> None:
+        """Print its table and theirs; draw this one's picture beside the runs."""
+        click.echo("\n\n".join(kept.table() for kept in (self, *beside)))
+        self.draw(self.results / "p99.png")
 
     def draw(self, path: Path) -> None:
         """A group of bars for each cell: the arms' p99 over the base's."""

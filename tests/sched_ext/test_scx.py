@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
-from dasec.bpf.scx import SYSFS, Scheduler, options, refuse_what_it_cannot_keep
+from dasec.bpf.scx import SYSFS, Scheduler, no_vms, options, refuse_what_it_cannot_keep
 from dasec.errors import ExitStatus
 
-from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, SOON_S, Vm, state, used_meanwhile, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, SLICE, SOON_S, Vm, state, used_meanwhile, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 
@@ -295,6 +295,23 @@ def test_a_cpu_that_goes_and_comes_loads_it_again(command: Command) -> None:
         said = command.process.stdout.readline()
         assert said == "dasec scx: a CPU came or went: loaded again; VMs are the cgroups at depth 2\n"
         wait_for("enabled")
+
+
+def test_a_group_without_the_cpu_controller_is_no_vm_and_is_named(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    vms["lacking"] = Vm("lacking")
+    assert no_vms(2) is None
+    (SLICE / "cgroup.subtree_control").write_text("-cpu")
+    vms["lacking"].run(HOG)
+    time.sleep(1)
+    rest, *others = scheduler.vms()
+    assert no_vms(2) == (
+        "scx.slice/lacking.scope, one of 1 such groups at depth 2, is no VM but shares with all others:"
+        f" no cpu in {SLICE}/cgroup.subtree_control"
+    )
+    assert rest.used_ns > 0.5e9
+    assert not others
 
 
 def test_threads_that_are_in_no_vm_share_as_one(scheduler: Scheduler) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 from ...bpf.libbpf import BpfUnavailable
-from ...bpf.scx import Scheduler, limits, options
+from ...bpf.scx import Scheduler, limits, no_vms, options
 from ...knobs import knob
 from ...knobs.knob import Write
 from ...knobs.words import WordKnob
@@ -43,6 +43,8 @@ class ExtKernel:
         self._stock = StockKernel(bpf=settings.bpf)
         self._notices = Notices()
         self._scheduler = None if settings.dry_run else self._loaded()
+        if lacking := no_vms(settings.vm_level):
+            self._notices.say("groups that are no VMs", printable(lacking))
         self._ended = False
         self._attended_ns = 0
         self._looks = 0

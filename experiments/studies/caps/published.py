@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from ...results.kept_cells import Kept
 
 KEPT = Kept(
@@ -33,5 +31,4 @@ EACH = replace(
 
 def publish() -> None:
     """Print and draw them."""
-    click.echo(f"{KEPT.table()}\n\n{EACH.table()}")
-    KEPT.draw(KEPT.results / "p99.png")
+    KEPT.publish(EACH)

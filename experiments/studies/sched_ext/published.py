@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from ...results.kept_cells import Kept
 
 KEPT = Kept(
@@ -25,5 +23,4 @@ KEPT = Kept(
 
 def publish() -> None:
     """Print and draw them."""
-    click.echo(KEPT.table())
-    KEPT.draw(KEPT.results / "p99.png")
+    KEPT.publish()

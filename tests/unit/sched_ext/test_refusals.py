@@ -17,6 +17,7 @@ from dasec.bpf.scx import (
     Options,
     groups,
     limits,
+    no_vms,
     options,
     refuse_what_it_cannot_keep,
 )
@@ -100,6 +101,19 @@ def test_a_group_that_is_removed_while_all_are_looked_at_is_left_out(host: Host)
     assert next(walk) == host.cgroups
     shutil.rmtree(host.cgroups / "machine.slice")
     assert [*walk] == [host.cgroups / "b.scope"]
+
+
+def test_groups_in_use_without_the_cpu_controller_are_counted_and_one_is_named(host: Host) -> None:
+    assert no_vms(2, host.cgroups) is None
+    for name, populated in (("a", 1), ("b", 1), ("idle", 0)):
+        host.write(host.cgroups / f"system.slice/{name}.service/cgroup.events", f"populated {populated}\n")
+    host.write(host.cgroups / "machine.slice/a.scope/cgroup.events", "populated 1\n")
+    host.write(host.cgroups / "machine.slice/a.scope/cpu.weight", "100\n")
+    assert no_vms(2, host.cgroups) == (
+        "system.slice/a.service, one of 2 such groups at depth 2, is no VM but shares with all others:"
+        f" no cpu in {host.cgroups}/system.slice/cgroup.subtree_control"
+    )
+    assert no_vms(1, host.cgroups) is None
 
 
 def test_the_probe_says_why_not_beside_everything_else() -> None:
