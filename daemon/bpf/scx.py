@@ -204,7 +204,7 @@ def limits(cgroups: Path = CGROUPS) -> Iterator[str]:
 
 
 def no_vms(level: int, cgroups: Path = CGROUPS) -> str | None:
-    """In one line, which groups at this depth are no VMs since they lack the cpu controller; None if all are."""
+    """In one line, that groups at this depth are no VMs, for want of the cpu controller; None if all are."""
     lacking = [
         group.relative_to(cgroups)
         for group in groups(cgroups)
@@ -216,8 +216,8 @@ def no_vms(level: int, cgroups: Path = CGROUPS) -> str | None:
         return None
     file = cgroups / lacking[0].parent / "cgroup.subtree_control"
     return (
-        f"{lacking[0]}, one of {len(lacking)} such groups at depth {level}, is no VM but shares with all others:"
-        f" no cpu in {file}"
+        f"{lacking[0]}, one of {len(lacking)} such groups at depth {level}, is no VM but shares"
+        f" with all others: no cpu in {file}"
     )
 
 

@@ -29,13 +29,12 @@ from guests.waiting import wait_for as wait_until
 from tests.contract.stage import roster
 
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, Vm, identity, state, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, Vm, identity, in_the_end, state, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 
 SETTINGS = 'period_ms = 40\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\n'
 MEANWHILE_S = 3.0
-TRIES = 6
 CRITICAL_NS, NOT_CRITICAL_NS = 1_000_000, 33_000_000
 
 
@@ -90,26 +89,20 @@ def pair(vms: dict[str, Vm], tmp_path: Path, capabilities: Capabilities) -> Iter
     wait_for("disabled")
 
 
-def in_the_end(pair: Managed, fits: Callable[[float, float], bool], *, attended: bool = True) -> None:
-    """A machine that is emulated loses ticks while its host is busy, and with them the ends of slices."""
-    seen = []
-    for _ in range(TRIES):
-        one, other = pair.used_s(attended=attended)
-        if fits(one, other):
-            return
-        seen.append((one, other))
-    raise AssertionError(seen)
+def they_share(pair: Managed, fits: Callable[[float, float], bool], *, attended: bool = True) -> None:
+    """At one of some looks."""
+    in_the_end(lambda: pair.used_s(attended=attended), lambda used: fits(*used))
 
 
 def test_a_vm_shares_among_its_threads_by_the_weights_that_the_daemon_gives_them(pair: Managed) -> None:
     pair.set(pair.vcpus[0], Knob.WEIGHT, 4096)
-    in_the_end(pair, lambda heavy, light: heavy > 1.5 * light)
+    they_share(pair, lambda heavy, light: heavy > 1.5 * light)
 
 
 def test_who_the_daemon_calls_critical_goes_first_for_as_long_as_the_bucket_lets_it(pair: Managed) -> None:
     for vcpu, latency_ns in zip(pair.vcpus, (CRITICAL_NS, NOT_CRITICAL_NS), strict=True):
         pair.set(vcpu, Knob.RESCHEDULING_LATENCY, latency_ns)
-    in_the_end(pair, lambda critical, other: critical > 1.15 * other)
+    they_share(pair, lambda critical, other: critical > 1.15 * other)
 
 
 def test_no_word_takes_time_from_another_vm(pair: Managed, vms: dict[str, Vm]) -> None:
@@ -128,7 +121,7 @@ def test_no_word_takes_time_from_another_vm(pair: Managed, vms: dict[str, Vm]) -
 def test_words_of_a_daemon_that_hangs_do_not_count_for_long(pair: Managed) -> None:
     pair.set(pair.vcpus[0], Knob.WEIGHT, 4096)
     time.sleep(2)
-    in_the_end(pair, lambda heavy, light: 0.8 < heavy / light < 1.25, attended=False)
+    they_share(pair, lambda heavy, light: 0.8 < heavy / light < 1.25, attended=False)
 
 
 def test_a_cpu_that_goes_and_comes_leaves_every_word_as_it_was(pair: Managed) -> None:
@@ -173,7 +166,7 @@ def test_a_limit_that_somebody_sets_is_the_end_of_the_scheduler_and_is_kept(
     (line,) = [line for line in pair.host.notices() if "was put out" in line]
     assert "has a CPU limit (20000 100000), which only the kernel's own keeps" in line
     assert pair.host.restore().failed == ()
-    in_the_end(pair, lambda one, other: one + other < 0.5 * MEANWHILE_S)
+    they_share(pair, lambda one, other: one + other < 0.5 * MEANWHILE_S)
 
 
 def test_a_dry_run_loads_no_scheduler(vms: dict[str, Vm], tmp_path: Path, capabilities: Capabilities) -> None:

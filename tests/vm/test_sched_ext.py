@@ -11,22 +11,18 @@ from tests.vm.errands import NEWER, SCHED_EXT, TestsRun
 CONSOLE_TAIL = 6000
 FOLDER = "tests/sched_ext"
 COMMAND = "command or meanwhile or puts_out or comes_loads"
-LONG = "slots or masks or moves or second_one or cpu_limit"
+CHANGES = "slots or masks or moves or second_one or cpu_limit or controller"
 PARTS = {
-    "rule": f"{FOLDER}/test_budget.py {FOLDER}/test_scx.py -k 'budget or not ({COMMAND} or {LONG})'",
+    "rule": f"{FOLDER}/test_budget.py {FOLDER}/test_scx.py -k 'budget or not ({COMMAND} or {CHANGES})'",
+    "changes": f"{FOLDER}/test_scx.py -k '{CHANGES}'",
     "command": f"{FOLDER}/test_scx.py -k '{COMMAND}'",
     "safety": f"{FOLDER}/test_safety.py",
-}
-"""A guest each: all in one come near its time limit on a busy machine."""
-
-SLOW_PARTS = {
-    "long": f"{FOLDER}/test_scx.py -k '{LONG}'",
     "host": f"{FOLDER}/test_host.py tests/contract -k sched_ext",
     "partial": f"{FOLDER}/test_partial.py",
 }
-"""With these a guest of a busy machine was not through in its time (docs/sched-ext.md)."""
+"""A guest each: all in one come near its time limit on a busy machine."""
 
-RUNS = {name: TestsRun(SCHED_EXT, CgroupLayout.V2, tests) for name, tests in (PARTS | SLOW_PARTS).items()}
+RUNS = {name: TestsRun(SCHED_EXT, CgroupLayout.V2, tests) for name, tests in PARTS.items()}
 
 ON_A_NEWER = TestsRun(NEWER, CgroupLayout.V2, f"{FOLDER}/test_newer.py")
 
@@ -35,14 +31,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
 
 @pytest.mark.parametrize(
     "tests",
-    [
-        pytest.param(
-            one,
-            marks=[pytest.mark.ahead.with_args(one), *([pytest.mark.slow] if name in SLOW_PARTS else [])],
-            id=name,
-        )
-        for name, one in RUNS.items()
-    ],
+    [pytest.param(one, marks=pytest.mark.ahead.with_args(one), id=name) for name, one in RUNS.items()],
 )
 def test_our_scheduler_shares_by_weights_prefers_the_critical_and_ends_cleanly(
     ahead: Ahead, tests: TestsRun
