@@ -21,7 +21,7 @@ from guests.qemu import QemuMissingError
 from .figures import HERE, Figure, figures
 from .figures import Run as Wanted
 from .guest import KERNELS, SERIES, machine_of, said_of
-from .report import kept, table
+from .report import Said, draw, kept, table
 
 RESULTS = HERE / "results"
 SCRATCH = HERE.parents[2] / "build/bandwidth"
@@ -67,16 +67,25 @@ def measured(figure: Figure, kernel: str) -> list[Run]:
     return found
 
 
+def all_kept(results: Path) -> list[tuple[str, Figure, list[Said]]]:
+    """Every figure that was measured, by kernel."""
+    return [
+        (kernel, figure, kept(file))
+        for figure in figures().values()
+        for kernel in KERNELS
+        if (file := results / f"{figure.name}-{kernel}.jsonl").exists()
+    ]
+
+
 @command.command()
 @click.option("--results", type=click.Path(path_type=Path, exists=True), default=RESULTS, show_default=True)
 def report(results: Path) -> None:
-    """Print the tables of all that was measured."""
-    for figure in figures().values():
-        for kernel in KERNELS:
-            file = results / f"{figure.name}-{kernel}.jsonl"
-            if file.exists():
-                print(f"\n### {figure.title} (Linux {kernel})\n")
-                print("\n".join(table(figure, kept(file))))
+    """Print the tables of all that was measured, and draw it."""
+    found = all_kept(results)
+    for kernel, figure, runs in found:
+        print(f"\n### {figure.title} (Linux {kernel})\n")
+        print("\n".join(table(figure, runs)))
+    draw(results / "figures.png", found)
 
 
 if __name__ == "__main__":

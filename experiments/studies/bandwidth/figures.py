@@ -15,12 +15,15 @@ Band = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a figure: what runs, and by arm what the thesis claims and where ours must be."""
+    """One line of a figure: what runs, and by arm what the thesis claims and where ours must be. `changes`:
+    where what changes over the first arm must be, in percent; `above`: of what is above that row's."""
 
     name: str
     run: str
     claims: Mapping[str, str] = field(default_factory=dict)
     bands: Mapping[str, Band] = field(default_factory=dict)
+    changes: Mapping[str, Band] = field(default_factory=dict)
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,18 @@ def _figure(one: Mapping[str, object], arms: Mapping[str, str]) -> Figure:
 
 
 def _row(row: Mapping[str, object]) -> Row:
-    bands = row.get("bands", {})
     claims = row.get("claims", {})
-    assert isinstance(bands, dict)
     assert isinstance(claims, dict)
     return Row(
-        str(row["name"]), str(row["run"]), claims, {arm: (low, high) for arm, (low, high) in bands.items()}
+        str(row["name"]),
+        str(row["run"]),
+        claims,
+        _bands(row.get("bands", {})),
+        _bands(row.get("changes", {})),
+        str(row.get("above", "")),
     )
+
+
+def _bands(told: object) -> Mapping[str, Band]:
+    assert isinstance(told, dict)
+    return {arm: (low, high) for arm, (low, high) in told.items()}

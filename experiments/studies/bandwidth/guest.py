@@ -23,6 +23,7 @@ SERIES = ("6.1", "6.12")
 KERNELS: dict[str, Callable[[], Path]] = {
     "6.1": lambda: patched_image("--bandwidth"),
     "6.12": next_image,
+    "6.1-debian": lambda: debian_kernel("linux-image-amd64").image,
     "6.12-debian": lambda: debian_kernel("linux-image-6.12-amd64").image,
 }
 """The first two have the series; with all its switches off they are as those without."""
