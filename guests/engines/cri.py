@@ -133,8 +133,18 @@ class Cri:
 
     def _end(self, name: str) -> None:
         container = self._pods[name].container
+        wait_for(lambda: self._is_removed(container))
+
+    def _is_removed(self, container: str) -> bool:
+        """Not while containerd has not heard yet that its process has ended: somebody may have killed it."""
         self.ask("StopContainer", {1: container})
-        self.ask("RemoveContainer", {1: container})
+        try:
+            self.ask("RemoveContainer", {1: container})
+        except grpc.RpcError as error:
+            if "still running" not in str(error):
+                raise
+            return False
+        return True
 
     def _pid(self, container: str) -> int:
         state = self.place.root / "run/containerd/runc/k8s.io" / container / "state.json"
