@@ -8,17 +8,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+from pydantic import TypeAdapter
+
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.ratios import Estimate, estimate, paired_ratios
 from dasec.lab.kit.results import RunResult
 
 from ...results.analysis import JUDGED
-from ...results.store import Done, Store
+from ...results.effects import effect
+from ...results.markdown import markdown_table
+from ...results.store import Done
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "servers.png"
 ARMS = {CONTROL: "plain again", "critical": "`critical`", "oracle": "oracle", "scx": "`dasec scx`"}
 GAIN, NOTHING, HARM = "gain", "nothing", "harm"
+_DONE = TypeAdapter(Done)
 COLOURS = {CONTROL: "#999999", "critical": "#0072B2", "oracle": "#009E73", "scx": "#D55E00"}
 
 
@@ -26,9 +32,8 @@ COLOURS = {CONTROL: "#999999", "critical": "#0072B2", "oracle": "#009E73", "scx"
 class Cell:
     """One server at one point, all of its repetitions."""
 
-    host: str
-    """The experiment's file."""
-    name: str
+    file: str
+    """The experiment's."""
     blocks: tuple[Done, ...]
 
     def runs(self, arm: str) -> tuple[RunResult, ...]:
@@ -67,26 +72,85 @@ class Cell:
         return HARM if found.low > max(1.0, control.high) else NOTHING
 
     def done(self, arm: str) -> tuple[float, float]:
-        """Requests and background's CPU time, over the plain kernel's."""
-        return self._over(arm, "requests"), self._over(arm, "background")
+        """Requests that were answered and CPU time that VMs used, over the plain kernel's."""
+        requests, cores = self._sums(arm)
+        plain_requests, plain_cores = self._sums(NONE)
+        return requests / plain_requests, cores / plain_cores
 
-    def _over(self, arm: str, what: str) -> float:
-        sums = []
-        for one in (arm, NONE):
-            tenants = [tenant for run in self.runs(one) for tenant in run.tenants]
-            sums.append(
-                math.fsum(
-                    tenant.throughput_per_s if what == "requests" else tenant.cores for tenant in tenants
-                )
-            )
-        return sums[0] / sums[1]
+    def _sums(self, arm: str) -> tuple[float, float]:
+        tenants = [tenant for run in self.runs(arm) for tenant in run.tenants]
+        return math.fsum(one.throughput_per_s for one in tenants), math.fsum(one.cores for one in tenants)
 
 
 def cells(results: Path = RESULTS) -> Iterator[Cell]:
-    """Every kept cell."""
-    for folder in sorted(one.parent for one in results.glob("*/runs.jsonl")):
-        by_name: dict[str, list[Done]] = {}
-        for done in Store(folder, object).done():
-            by_name.setdefault(done.cell, []).append(done)
-        for name, blocks in by_name.items():
-            yield Cell(folder.name, name, tuple(blocks))
+    """Every kept file with its finished blocks."""
+    for file in sorted(results.glob("*.jsonl")):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        yield Cell(file.stem, tuple(map(_DONE.validate_json, lines)))
+
+
+def table(found: tuple[Cell, ...]) -> str:
+    """A row for each cell: how busy it was, how long requests took, and the arms over that."""
+    head = ["server", "busy", "plain: mean, p99 ms", *ARMS.values()]
+    return markdown_table(head, [list(_row(one)) for one in found])
+
+
+def _row(one: Cell) -> Iterator[str]:
+    yield one.file
+    yield f"{one.busy:.0%}".replace("%", " %")
+    yield f"{one.plain_ms('mean'):.2f}, {one.plain_ms('p99'):.1f}"
+    for arm in ARMS:
+        yield " / ".join(effect(one.ratio(arm, metric)) for metric in JUDGED) if one.runs(arm) else "–"
+
+
+def words(found: tuple[Cell, ...]) -> str:
+    """What each arm is worth in each cell; requests answered and CPU time used, over the plain kernel's."""
+    judged = [arm for arm in ARMS if arm != CONTROL]
+    head = ["server", *(ARMS[arm] for arm in judged)]
+    return markdown_table(head, [[one.file, *(_worth(one, arm) for arm in judged)] for one in found])
+
+
+def _worth(one: Cell, arm: str) -> str:
+    if not one.runs(arm):
+        return "–"
+    requests, cores = one.done(arm)
+    return f"{one.word(arm)}; {requests:.2f}, {cores:.2f}"
+
+
+def draw(found: tuple[Cell, ...], path: Path) -> None:
+    """Mean and p99 of each arm over the plain kernel, with the interval over VMs."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), dpi=110, layout="constrained", sharey=True)
+    for axis, metric in zip(axes, JUDGED, strict=True):
+        for number, arm in enumerate(ARMS):
+            there = [(row, one.ratio(arm, metric)) for row, one in enumerate(found) if one.runs(arm)]
+            places = [row + (number - (len(ARMS) - 1) / 2) * 0.2 for row, _ in there]
+            low = [one.ratio - one.low for _, one in there]
+            high = [one.high - one.ratio for _, one in there]
+            axis.bar(
+                places,
+                [one.ratio for _, one in there],
+                0.18,
+                yerr=(low, high),
+                label=ARMS[arm].strip("`"),
+                color=COLOURS[arm],
+                error_kw={"elinewidth": 0.8},
+            )
+        axis.axhline(1, color="#000000", linewidth=0.8)
+        axis.set_xticks(range(len(found)), [one.file for one in found], fontsize=8, rotation=20)
+        axis.set_title(f"{metric} over the plain kernel's")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(ARMS))
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
+def publish() -> None:
+    """Print and draw them."""
+    found = tuple(cells())
+    click.echo(table(found))
+    click.echo(words(found))
+    draw(found, PICTURE)
