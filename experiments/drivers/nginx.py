@@ -91,7 +91,10 @@ class Nginx:
             asked |= {"host": LOOPBACK, "port": str(port)}
             return ToolRun(order, client(order, place, "http", asked), server, beside(order, place, options))
 
-        return asked_when_up(server, lambda: _listens(port), port, ask)
+        def up() -> bool:
+            return len(server.pids()) > order.threads and _listens(port)  # the master listens before it forks
+
+        return asked_when_up(server, up, port, ask)
 
     def _server(self, order: WorkOrder, place: Place, port: int, gzip: str) -> Child:
         file = order.folder / "nginx.conf"

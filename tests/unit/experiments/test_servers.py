@@ -16,6 +16,7 @@ from experiments.plan.order import Order
 from experiments.plan.servers import Servers
 from experiments.run.guests import task_for
 from experiments.run.planned import experiment_in
+from experiments.studies.servers.published import Cell, cells, table, words
 
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
 FILES = sorted(HERE.glob("*.toml"))
@@ -94,3 +95,29 @@ def test_it_does_not_run_on_a_host(tmp_path: Path) -> None:
 
 def test_hosts_have_the_same_drivers() -> None:
     assert all(DRIVERS[name] is driver for name, driver in SERVERS.items())
+
+
+README = (HERE / "README.md").read_text(encoding="utf-8")
+KEPT = tuple(cells())
+
+
+def test_the_kept_runs_give_the_published_tables() -> None:
+    assert KEPT
+    assert table(KEPT) in README
+    assert words(KEPT) in README
+
+
+@pytest.mark.parametrize("cell", KEPT, ids=lambda cell: str(cell.file))
+def test_a_kept_cell_is_of_a_file_that_is_there(cell: Cell) -> None:
+    (asked,) = read(HERE / f"{cell.file}.toml").cells.possible
+    assert {one.cell for one in cell.blocks} == {asked.name}
+    assert abs(cell.busy - asked.utilisation) < 0.1, "request_us says how busy a cell is"
+
+
+@pytest.mark.parametrize("cell", KEPT, ids=lambda cell: str(cell.file))
+def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
+    for run in (run for block in cell.blocks for run in block.runs):
+        assert all(one.errors == one.unfinished == 0 for one in run.tenants)
+        requests, cores = cell.done(run.arm)
+        assert requests == pytest.approx(1, abs=0.02)
+        assert cores == pytest.approx(1, abs=0.03)
