@@ -17,7 +17,7 @@ PICTURE = RESULTS / "figure.png"
 QUESTION = ("open",)
 """The files whose cells ask what each arm gives a service and costs who is beside it."""
 
-FIGURES = ("example",)
+FIGURES = ("example", "vertical")
 """The files that are about rKube's figures."""
 
 OTHERS = ("batch", "neighbour")

@@ -55,9 +55,9 @@ def test_starts_and_stops_leave_nothing_and_reach_no_wrong_thread(engine: Engine
             for number in range(ROUNDS):
                 _live_and_die(engine, number)
                 if number == min(SETTLED, ROUNDS // 2):
-                    wait_for(lambda: daemon.names() == {"rule-0"})
+                    wait_for(lambda: daemon.names() == {engine.called("kept")})
                     settled = Footprint.of(daemon.pid)
-            wait_for(lambda: daemon.names() == {"rule-0"})
+            wait_for(lambda: daemon.names() == {engine.called("kept")})
             last = Footprint.of(daemon.pid)
             wrong = changed(others, outsiders(engine.place, group))
             daemon.end(signal.SIGTERM)

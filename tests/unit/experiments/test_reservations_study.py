@@ -57,3 +57,30 @@ def test_a_thread_loses_a_part_of_its_cpu_to_a_shared_queue_and_none_of_one_of_i
     runs = kept(*FIGURES)[host]
     assert all(0.55 < runs[arm].target_cores < 0.8 for arm in ("none", "none-again"))
     assert runs["strict"].target_cores > 0.99
+
+
+TARGETS = {
+    beside: [kept(*FIGURES)[f"request-{cpus}-{beside}"]["none"].target_cores for cpus in (4, 5, 6, 7)]
+    for beside in ("capped", "burstable")
+}
+
+
+def test_who_requests_more_gets_more_beside_a_capped_neighbour_only() -> None:
+    assert sorted(TARGETS["capped"]) == TARGETS["capped"]
+    assert TARGETS["capped"][-1] > 1.4 * TARGETS["capped"][0]
+    assert max(TARGETS["burstable"]) < 1.07 * min(TARGETS["burstable"])
+
+
+@pytest.mark.parametrize(("beside", "faster"), [("capped", 1.27), ("burstable", 1.50)])
+def test_strict_gives_batch_work_more_of_what_it_requests(beside: str, faster: float) -> None:
+    runs = kept(*FIGURES)[f"request-4-{beside}"]
+    assert runs["strict"].target_cores / runs["none"].target_cores == pytest.approx(faster, abs=0.01)
+
+
+@pytest.mark.parametrize(("beside", "plain", "strict"), [("capped", 0.82, 0.89), ("burstable", 1.0, 0.90)])
+def test_strict_lowers_the_use_of_the_host_beside_a_burstable_neighbour_and_raises_it_beside_a_capped_one(
+    beside: str, plain: float, strict: float
+) -> None:
+    runs = kept(*FIGURES)[f"request-4-{beside}"]
+    assert runs["none"].cores / 8 == pytest.approx(plain, abs=0.01)
+    assert runs["strict"].cores / 8 == pytest.approx(strict, abs=0.01)
