@@ -81,7 +81,7 @@ def test_a_file_without_loads_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "empty.toml"
     file.write_text('title = "nothing"\n', encoding="utf-8")
     assert refused(["run", str(file)]).lines == (
-        f"{file}: has no loads: give one of the keys mix, workload, loads, contests, bare, vms",
+        f"{file}: has no loads: give one of the keys mix, server, workload, loads, contests, host, bare, vms",
     )
 
 
