@@ -6,7 +6,7 @@ python -m experiments.studies.sched_ext.shares --scripts 200 --out results/scx-s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,15 +16,16 @@ from ...places.counted.cpus import Cpus
 from ...places.counted.image import Inside
 from ...places.counted.kernels import SCHED_EXT, kernel_for, or_refuse
 from ...places.counted.machine import Machine, Task, Told, make_machine
+from .fairness import Contest, draw, summary, table
+from .scripts import script
 
 STUDY = "experiments.studies.sched_ext"
 INSIDE = Inside(f"{STUDY}.contest", imports=(f"{STUDY}.scripts",))
 CPUS, MIPS, TURN = 2, 200, 5000
 """A slow machine, where the kernel's own work weighs more: five seconds of it are five of a real core."""
 
-SCRIPTS_A_GUEST = 20
-GRAIN_S = 0.008
-MOST_SHORT = 0.02
+SCRIPTS_A_GUEST = 4
+"""What was done is kept when its guest ends."""
 
 
 def machine(scratch: Path, cpus: Cpus) -> Machine:
@@ -40,23 +41,12 @@ def task(scheduler: str, seconds: float, cpus: Cpus, seeds: Sequence[int]) -> Ta
     return Task(f"{scheduler} {seeds[0]} to {seeds[-1]}", word, len(seeds))
 
 
-def ratios(run: Mapping[str, object]) -> Iterator[float]:
-    """What each VM got of what was due to it."""
-    for got, due in _pairs(run):
-        yield got / due
-
-
-def shortfall(run: Mapping[str, object], seconds: float) -> float:
-    """What the worst-off VM lacks, as a part of what was due to it. Time is given out in slices: two of them
-    are no shortfall."""
-    return max((due - got - GRAIN_S / seconds) / due for got, due in _pairs(run))
-
-
-def _pairs(run: Mapping[str, object]) -> Iterator[tuple[float, float]]:
-    got, due = run["got"], run["due"]
-    assert isinstance(got, list)
-    assert isinstance(due, list)
-    yield from zip(got, due, strict=True)
+def contests(kept: Path) -> list[Contest]:
+    """Those that are kept."""
+    if not kept.exists():
+        return []
+    runs = map(json.loads, kept.read_text(encoding="utf-8").splitlines())
+    return [Contest(run["name"], tuple(run["got"]), tuple(run["due"])) for run in runs]
 
 
 @click.command()
@@ -67,31 +57,26 @@ def _pairs(run: Mapping[str, object]) -> Iterator[tuple[float, float]]:
 @click.option("--guests", type=click.IntRange(1), default=2)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
 def command(scripts: int, seed: int, seconds: float, scheduler: str, guests: int, out: Path) -> None:
-    """Random contests; a line for each in shares.jsonl, and the worst of them on the screen."""
+    """Random contests; a line for each in SCHEDULER.jsonl, the worst of them on the screen, and a picture.
+    Those that are there already are not run again."""
     cpus = Cpus(CPUS, MIPS, TURN)
-    seeds = range(seed, seed + scripts)
+    kept = out / f"{scheduler}.jsonl"
+    there = {one.name for one in contests(kept)}
+    seeds = [one for one in range(seed, seed + scripts) if script(one).name not in there]
     tasks = [
         task(scheduler, seconds, cpus, seeds[at : at + SCRIPTS_A_GUEST])
-        for at in range(0, scripts, SCRIPTS_A_GUEST)
+        for at in range(0, len(seeds), SCRIPTS_A_GUEST)
     ]
-    made = machine(out / "guest", cpus)
-    kept = out / f"{scheduler}.jsonl"
-    kept.unlink(missing_ok=True)
 
     def keep(_: Task, told: Told) -> None:
         with kept.open("a", encoding="utf-8") as stream:
             stream.writelines(json.dumps(run) + "\n" for run in told.runs)
 
-    failures = measure_all(made, tasks, guests, keep)
-    runs = (
-        [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
-    )
-    runs.sort(key=lambda run: -shortfall(run, seconds))
-    for run in runs[:10]:
-        said = ", ".join(f"{one:.3f}" for one in ratios(run))
-        click.echo(f"{run['name']}: {said} of what is due; {shortfall(run, seconds):.1%} short")
-    short = sum(shortfall(run, seconds) > MOST_SHORT for run in runs)
-    click.echo(f"{len(runs)} contests, {short} with a VM more than {MOST_SHORT:.0%} short")
+    failures = measure_all(machine(out / "guest", cpus), tasks, guests, keep) if tasks else []
+    found = contests(kept)
+    if found:
+        click.echo(f"{table(found, seconds)}\n\n{summary(found, seconds)}")
+        draw(found, seconds, out / f"{scheduler}.png")
     if failures:
         raise SystemExit("\n".join(failures))
 

@@ -1,0 +1,47 @@
+"""Contests for CPU time under our scheduler: what is short, and that the published ones are the kept ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from experiments.studies.sched_ext.fairness import Contest, summary, table
+from experiments.studies.sched_ext.shares import command, contests
+
+FOLDER = Path(__file__).parents[3] / "experiments/studies/sched_ext"
+KEPT = FOLDER / "shares-results/dasec.jsonl"
+SECONDS = 5.0
+
+
+def test_the_worst_off_vm_counts_less_two_slices() -> None:
+    contest = Contest("one", (0.49, 0.9, 0.61), (0.5, 1.0, 0.5))
+    assert contest.shortfall(SECONDS) == pytest.approx(0.1 - 0.0016)
+    assert [*contest.ratios()] == pytest.approx([0.98, 0.9, 1.22])
+
+
+def test_half_a_slice_of_a_vm_to_which_little_is_due_is_no_shortfall() -> None:
+    assert Contest("light", (0.0094, 1.99), (0.01, 1.99)).shortfall(SECONDS) < 0
+
+
+def test_the_worst_comes_first_and_those_within_the_bound_are_counted() -> None:
+    found = [Contest("fair", (1.0, 1.0), (1.0, 1.0)), Contest("unfair", (0.5, 1.5), (1.0, 1.0))]
+    assert [line.split("`")[1] for line in table(found, SECONDS).splitlines()[2:]] == ["unfair", "fair"]
+    assert summary(found, SECONDS) == "2 contests of 5 s: in 1 every VM is within 2% of its due"
+
+
+def test_contests_that_are_kept_are_told_and_not_run_again(tmp_path: Path) -> None:
+    runs = [{"name": f"seed-{seed}", "got": [1.0], "due": [1.0]} for seed in (1, 2)]
+    (tmp_path / "dasec.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+    ran = CliRunner().invoke(command, ["--scripts", "2", "--out", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    assert "2 contests of 5 s: in 2 every VM is within 2% of its due" in ran.output
+    assert (tmp_path / "dasec.png").stat().st_size > 0
+
+
+def test_the_published_table_is_what_the_kept_contests_give() -> None:
+    page, found = (FOLDER / "README.md").read_text(encoding="utf-8"), contests(KEPT)
+    assert table(found, SECONDS) in page
+    assert summary(found, SECONDS) in page
