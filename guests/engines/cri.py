@@ -136,13 +136,11 @@ class Cri:
         wait_for(lambda: self._is_removed(container))
 
     def _is_removed(self, container: str) -> bool:
-        """Not while containerd has not heard yet that its process has ended: somebody may have killed it."""
-        self.ask("StopContainer", {1: container})
+        """As kubelet does: asked again where that fails, because somebody else killed it at that moment."""
         try:
+            self.ask("StopContainer", {1: container})
             self.ask("RemoveContainer", {1: container})
-        except grpc.RpcError as error:
-            if "still running" not in str(error):
-                raise
+        except grpc.RpcError:
             return False
         return True
 

@@ -15,7 +15,7 @@ from guests.engines.docker import Docker
 from guests.waiting import wait_for
 from tests.conftest import refuse
 
-from .managing import Daemon, Inhabitants, inhabitants, of_two, running
+from .managing import Daemon, Inhabitants, group_of, inhabitants, of_two, running
 
 pytestmark = [pytest.mark.host, pytest.mark.engines]
 
@@ -127,3 +127,26 @@ def test_a_reservation_for_which_no_cpu_is_left_is_refused_in_one_line_and_nothi
             docker.start("web")
             daemon.end(signal.SIGTERM)
         assert all_of(groups)[1:] == before[1:]
+
+
+def test_a_container_that_asks_itself_by_label_gets_no_more_than_all_such_together_may(
+    docker: Docker, everywhere: frozenset[int], tmp_path: Path
+) -> None:
+    asks = {"dasec.io/enable": "true", "dasec.io/cpu": "whole", "dasec.io/cpus": "1"}
+    allowed = 'policy = "none"\nbudget_percent = 100\n[containers]\nannotations = true\nmost_cpus = 1\n'
+    for name in ("db", "web"):
+        docker.start(name, asks)
+    db, web = (group_of(docker.pid(name)) for name in ("db", "web"))
+    with Daemon(docker.place, tmp_path, allowed) as daemon:
+        daemon.wait_to_say("workload docker:web: reservation of CPUs is not kept: asks for 1 CPU by itself")
+        wait_for(lambda: masks(web) != {everywhere})
+        (own,) = masks(db)
+        assert len(own) == 1
+        assert masks(web) == {everywhere - own}
+        docker.remove("db")
+        wait_for(
+            lambda: len(masks(web)) == 1 and daemon.said("docker:web: reservation of CPUs is kept now") == 1
+        )
+        daemon.end(signal.SIGTERM)
+    assert masks(web) == {everywhere}
+    docker.remove("web")
