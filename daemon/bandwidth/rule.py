@@ -22,6 +22,11 @@ from .reserve import Reserve, Use, followed
 BINDS_PERCENT = 90
 """Of the limit: from such a use on it binds, although nobody has been throttled yet."""
 
+MAKING_UP_NS = 2_000_000_000
+"""For so long who was waited for counts as such while the limit has hidden what it wants: who has a backlog
+never sleeps, so nobody wakes it, as if nobody waited. Longer would be the time of somebody who only
+computes."""
+
 LOOSE_LOOKS = 2
 """So many looks in a row at which it does not bind, and the caps go."""
 
@@ -40,7 +45,8 @@ TOKEN_NS = 1_000_000_000
 
 class CapMemory(NamedTuple):
     """What is remembered of one workload. `budget_ppm`: what the capped may use, 0 without caps. `earned_ns`:
-    time towards tokens. `loose`: looks in a row at which the limit did not bind."""
+    time towards tokens. `loose`: looks in a row at which the limit did not bind. `served`: who was waited
+    for, and `hidden_ns`: for how long that has only been remembered."""
 
     workload: str
     reserve: Reserve | None
@@ -48,6 +54,8 @@ class CapMemory(NamedTuple):
     level_ppm: int = 0
     loose: int = 0
     earned_ns: int = TOKENS * TOKEN_NS
+    served: tuple[VcpuId, ...] = ()
+    hidden_ns: int = 0
 
 
 class Capped(NamedTuple):
@@ -119,8 +127,8 @@ def caps_after(
     if limits is None or not limits.around_ppm:
         return _none(limits, before)
     limit_ppm = limits.around_ppm
-    use = _use(period, workload, limits, waited_for)
-    held = before or CapMemory(workload.name, None)
+    held = _served(period, limits, waited_for, before or CapMemory(workload.name, None))
+    use = _use(period, workload, limits, held.served)
     earned_ns = min(TOKENS * TOKEN_NS, held.earned_ns + period.length_ns)
     held = held._replace(earned_ns=earned_ns)
     if not use.capped or len(use.capped) == len(workload.vcpus):
@@ -136,6 +144,17 @@ def caps_after(
     seen = Use(use.others_ppm, stopped_ppm, most_ppm)
     reserve = followed(held.reserve, seen, limit_ppm, period.length_ns)
     return _level(limits, use, limit_ppm, held._replace(reserve=reserve))
+
+
+def _served(period: Period, limits: Limits, waited_for: Collection[VcpuId], held: CapMemory) -> CapMemory:
+    """Who counts as waited for: also those of the look before, while stops hide what they want."""
+    is_hidden = held.reserve is not None and (held.reserve.is_guess or limits.throttled_ns > 0)
+    there = period.usage.keys()
+    kept = [vcpu for vcpu in held.served if vcpu not in waited_for and vcpu in there]
+    if not (kept and is_hidden and held.hidden_ns < MAKING_UP_NS):
+        return held._replace(served=tuple(sorted(waited_for)), hidden_ns=0)
+    served = tuple(sorted({*waited_for, *kept}))
+    return held._replace(served=served, hidden_ns=held.hidden_ns + period.length_ns)
 
 
 def _level(limits: Limits, use: _Use, limit_ppm: int, held: CapMemory) -> Capped:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dasec.bandwidth.rates import LEAST_PPM, PERIODS_US, Cap, cap_of, rate_ppm
 from dasec.bandwidth.rule import TOKENS
-from dasec.model import VcpuId
+from dasec.model import Period, VcpuId
 
 from .cfs import LOOK_US, Thread, World, busy, hog
 
@@ -86,6 +86,40 @@ def test_a_step_of_critical_load_is_met_within_three_looks_and_the_rest_goes_to_
     assert capped.threads[0].stopped_us == stopped
     background = sum(thread.ran_us for thread in capped.threads[1:]) - background
     assert background >= 0.9 * (2 - after / 100) * 5 * S
+
+
+def known_by_sleep(one: World) -> World:
+    """Its first thread is found to be waited for while it has slept within four looks."""
+    slept_us = 0
+
+    def look(period: Period) -> None:
+        nonlocal slept_us
+        slept_us = slept_us if one.threads[0].backlog_us else one.now_us
+        one.waited_for = frozenset({vcpu(0)} if one.now_us - slept_us <= 4 * LOOK_US else ())
+
+    one.seen = look
+    return one
+
+
+def test_who_has_a_backlog_after_a_step_and_never_sleeps_is_waited_for_still() -> None:
+    low, high = busy(20), busy(95)
+    capped = known_by_sleep(world(2, [20], 3))
+    capped.threads[0].arrives = lambda now: (high if now >= 5 * S else low)(now)
+    capped.threads[0].backlog_us = 0
+    capped.run(5 * S + 3 * LOOK_US)
+    stopped = capped.threads[0].stopped_us
+    capped.run(2 * S)
+    assert capped.threads[0].stopped_us == stopped
+    assert capped.threads[0].own is None
+
+
+def test_who_only_computes_from_now_on_is_soon_one_of_the_others() -> None:
+    capped = known_by_sleep(world(2, [20], 3))
+    capped.run(3 * S)
+    capped.threads[0].arrives = hog
+    capped.run(4 * S)
+    assert not any(thread.own for thread in capped.threads)
+    assert capped.holding is None or not capped.holding.served
 
 
 def test_there_are_no_caps_where_no_limit_binds() -> None:
