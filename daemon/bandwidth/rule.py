@@ -36,6 +36,10 @@ HUNGRY_PERCENT = 90
 BAND_PERMILLE = 4
 """Of the limit: by less a budget is not worth a write."""
 
+SPARED = 3
+"""Of the tokens: for who has no cap yet, and for steps. In a guest the last one was gone when the step came,
+and those that are waited for were stopped as without caps (experiments/studies/caps)."""
+
 TOKENS = 10
 TOKEN_NS = 1_000_000_000
 """At most ten changes of the level at once, and one more a second: of a limit of two cores and periods of
@@ -169,7 +173,8 @@ def _level(limits: Limits, use: _Use, limit_ppm: int, held: CapMemory) -> Capped
     off = abs(level - held.level_ppm) * len(use.capped) * 1000
     if held.budget_ppm and off <= limit_ppm * BAND_PERMILLE and not is_new:
         return Capped(_released(limits, use), held)
-    if held.earned_ns < TOKEN_NS:
+    is_urgent = is_new or not held.budget_ppm or held.reserve.is_guess
+    if held.earned_ns < TOKEN_NS * (1 if is_urgent else 1 + SPARED):
         return Capped(_released(limits, use), held)
     wanted: dict[VcpuId, int] = dict.fromkeys(use.capped, level)
     changes = {vcpu: cap for vcpu, cap in wanted.items() if cap != limits.own[vcpu].present_ppm}

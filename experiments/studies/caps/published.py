@@ -29,6 +29,10 @@ EACH = replace(
 """The same arms where each vCPU has a quota of its own."""
 
 
+ONE = replace(KEPT, results=KEPT.results / "one")
+"""The same arms where one thread serves."""
+
+
 def publish() -> None:
     """Print and draw them."""
-    KEPT.publish(EACH)
+    KEPT.publish(ONE, EACH)
