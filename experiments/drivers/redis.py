@@ -7,7 +7,7 @@ import shutil
 import socket
 from dataclasses import dataclass
 
-from dasec.lab.kit.driver import Place, WorkKind, WorkOrder
+from dasec.lab.kit.driver import Place, WorkDone, WorkKind, WorkOrder
 from dasec.lab.kit.errors import failure
 from dasec.lab.kit.load_driver import ToolRun, missing_tool
 from dasec.lab.kit.place import LOOPBACK
@@ -26,21 +26,42 @@ MAIN = "redis-server"
 ANSWER_S = 2.0
 """For Redis to answer, on a busy host."""
 
+ANSWER_BYTES = 128
+
 
 @dataclass(slots=True)
 class Saving(ToolRun):
     """A Redis that is told to save itself when requests begin."""
 
     port: int = 0
+    _line: socket.socket | None = None
+
+    def await_up(self) -> None:
+        """With a connection: whoever begins many has no time to make one."""
+        ToolRun.await_up(self)  # a class with slots is made anew: super() has the old one
+        self._line = socket.create_connection((LOOPBACK, self.port), ANSWER_S)
 
     def begin(self, start_ns: int) -> None:
-        """Requests, background, and a process that saves."""
-        ToolRun.begin(self, start_ns)  # a class with slots is made anew: super() has the old one
-        said = told(self.port, b"BGSAVE\r\n")
+        """Requests, background, and a process that saves; nobody waits for its fork here."""
+        ToolRun.begin(self, start_ns)
+        assert self._line is not None
+        self._line.sendall(b"BGSAVE\r\n")
+
+    def finish(self) -> WorkDone:
+        """What was measured, if it did save itself."""
+        done = ToolRun.finish(self)
+        assert self._line is not None
+        said = self._line.recv(ANSWER_BYTES)
         if not said.startswith(b"+Background saving started"):
-            raise failure(
-                f"{self.order.name}: BGSAVE: {said.decode(errors='replace').strip() or 'no answer'}"
-            )
+            words = said.decode(errors="replace").strip() or "no answer"
+            raise failure(f"{self.order.name}: BGSAVE: {words}")
+        return done
+
+    def stop(self) -> None:
+        """All of it."""
+        if self._line is not None:
+            self._line.close()
+        ToolRun.stop(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +113,5 @@ def told(port: int, line: bytes) -> bytes:
     """What Redis says to that; nothing if it is not there."""
     with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), ANSWER_S) as connection:
         connection.sendall(line)
-        return connection.recv(128)
+        return connection.recv(ANSWER_BYTES)
     return b""

@@ -16,6 +16,7 @@ from experiments.drivers.servers import SERVERS
 from experiments.places.counted.programs import Programs
 from experiments.places.places import Anywhere
 from guests.built import HostCannotError
+from guests.waiting import wait_for
 
 from ..conftest import refuse
 from .tool import Tool
@@ -54,7 +55,7 @@ def do(name: str, asked: WorkOrder) -> WorkDone:
     running = SERVERS[name].start(asked, Anywhere())
     try:
         running.await_up()
-        running.begin(time.monotonic_ns() + 50_000_000)
+        running.begin(time.monotonic_ns() + 500_000_000)
         return running.finish()
     finally:
         running.stop()
@@ -83,7 +84,7 @@ def test_nginx_compresses_where_it_is_told_to(tmp_path: Path) -> None:
         running = SERVERS["nginx"].start(order(tmp_path / gzip, 1, gzip=gzip), Anywhere())
         try:
             running.await_up()
-            running.begin(time.monotonic_ns() + 50_000_000)
+            running.begin(time.monotonic_ns() + 500_000_000)
             time.sleep(0.3)
             stats = [Path(f"/proc/{pid}/schedstat").read_text().split()[0] for pid in running.pids()]
             work_s[gzip] = sum(map(int, stats))
@@ -100,14 +101,12 @@ def test_redis_saves_itself_in_a_process_of_its_own_when_requests_begin(tmp_path
     try:
         running.await_up()
         before = running.pids()
-        running.begin(time.monotonic_ns() + 50_000_000)
+        running.begin(time.monotonic_ns() + 500_000_000)
+        wait_for(lambda: len(running.pids()) > len(before))
         (saving,) = set(running.pids()) - set(before)
         assert [name_of(*one) for one in thread_ids([saving])] == ["redis-server"]
         running.finish()
-        deadline = time.monotonic() + 10
-        while not (asked.folder / "dump.rdb").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for((asked.folder / "dump.rdb").exists)
     finally:
         running.stop()
 

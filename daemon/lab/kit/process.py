@@ -181,21 +181,33 @@ class Child:
 def descendants(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
     """The process and all below it, as far as they live."""
     yield pid
-    for task in sorted((proc / str(pid) / "task").glob("[0-9]*")):
+    for child in _children(pid, proc):
+        yield from descendants(child, proc)
+
+
+def _children(pid: int, proc: Path) -> Iterator[int]:
+    """By the kernel's own lists, or by all processes' parents if it has none (CONFIG_PROC_CHILDREN)."""
+    tasks = sorted((proc / str(pid) / "task").glob("[0-9]*"))
+    if not all((task / "children").exists() for task in tasks[:1]):
+        yield from (one for one, (_, parent, *_) in _stats(proc) if int(parent) == pid)
+        return
+    for task in tasks:
         with contextlib.suppress(OSError):
-            for child in (task / "children").read_text(encoding="ascii").split():
-                yield from descendants(int(child), proc)
+            yield from map(int, (task / "children").read_text(encoding="ascii").split())
+
+
+def _stats(proc: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each process, with what its stat file says behind its name."""
+    for folder in proc.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            yield int(folder.name), (folder / "stat").read_text().rpartition(")")[2].split()
 
 
 def in_session(leader: int, proc: Path = Path("/proc")) -> tuple[int, ...]:
     """The processes of a session that still live; a zombie does not."""
-    found = []
-    for folder in proc.glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state, _, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(session) == leader and state != "Z":
-                found.append(int(folder.name))
-    return tuple(found)
+    return tuple(
+        pid for pid, (state, _, _, session, *_) in _stats(proc) if int(session) == leader and state != "Z"
+    )
 
 
 def thread_ids(pids: Iterable[int]) -> list[tuple[int, int]]:

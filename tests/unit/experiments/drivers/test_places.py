@@ -21,19 +21,22 @@ from experiments.places.places import PLACES, Anywhere
 from guests.built import IMAGES, HostCannotError
 
 
-def proc_with(root: Path, parents: dict[int, int]) -> Path:
+def proc_with(root: Path, parents: dict[int, int], *, listed: bool) -> Path:
     """A /proc of these processes, each with its parent; 0 has none."""
     for pid in parents:
         task = root / str(pid) / "task" / str(pid)
         task.mkdir(parents=True)
         below = [str(child) for child, parent in parents.items() if parent == pid]
-        (task / "children").write_text(" ".join(below))
+        if listed:
+            (task / "children").write_text(" ".join(below))
+        (root / str(pid) / "stat").write_text(f"{pid} (a ) b) S {parents[pid]} {pid} {pid} 0 -1")
     return root
 
 
-@given(st.dictionaries(st.integers(2, 30), st.integers(1, 29), max_size=12))
+@pytest.mark.parametrize("listed", [True, False], ids=["by lists", "by parents"])
+@given(given=st.dictionaries(st.integers(2, 30), st.integers(1, 29), max_size=12))
 def test_all_below_a_process_are_found_once(
-    tmp_path_factory: pytest.TempPathFactory, given: dict[int, int]
+    tmp_path_factory: pytest.TempPathFactory, given: dict[int, int], *, listed: bool
 ) -> None:
     parents = {
         1: 0,
@@ -42,7 +45,7 @@ def test_all_below_a_process_are_found_once(
             for pid, parent in given.items()
         },
     }
-    found = list(descendants(1, proc_with(tmp_path_factory.mktemp("proc"), parents)))
+    found = list(descendants(1, proc_with(tmp_path_factory.mktemp("proc"), parents, listed=listed)))
     assert sorted(found) == sorted(parents)
 
 
