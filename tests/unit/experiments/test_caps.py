@@ -109,8 +109,8 @@ def test_who_is_behind_from_the_start_is_not_known_and_not_helped() -> None:
     assert runs["critical+caps"].p99_ms > 100 * runs["no-limit"].p99_ms
 
 
-def test_a_step_of_load_is_met() -> None:
-    """Asked were 1.3 times: far missed. Measured before tokens were spared for steps."""
+def test_after_a_step_of_load_it_waits_a_quarter_of_what_the_limit_alone_makes_it_wait() -> None:
+    """Asked were 1.3 times no limit: missed."""
     runs = ALONE["step"]
-    assert runs["critical+caps"].p99_ms < 60 * runs["no-limit"].p99_ms
+    assert runs["critical+caps"].p99_ms < min(14 * runs["no-limit"].p99_ms, runs["none"].p99_ms / 4)
     assert runs["critical+caps"].cores < 1.01 * 2
