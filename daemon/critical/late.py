@@ -11,13 +11,11 @@ it had been raised.
 
 **What it may cost the workload itself.** A lowered vCPU that sleeps now and then had what it wanted, only
 later, if its work comes from outside. One that *always wants to run* loses to whoever is not lowered as much.
-By its weight and its waiting it knows what it met, and so what it would have had at its neutral weight: of
-what it met, as much as those can be who want to run most of the time on the same CPUs counts with their
-neutral weight, too. That is added up, and a workload that is behind by a little of its time has its vCPUs
-lowered less, and by more not at all. So it pays for one period beside whoever gives way to nobody;
-those that give way do so alike (alike.py). What is
-behind fades when nobody of the workload wants to run always: it has caught up. What a workload takes from
-itself alone does not count.
+By its weight and its waiting it knows what it met, and so what it would have had at its neutral weight, as
+far as those who were lowered beside it always wanted to run, too. That is added up, and a workload that is
+behind by a little of its time has its vCPUs lowered less, and by more not at all. So it pays for one period,
+and what computes all the time is let alone. What is behind fades when nobody of the workload wants to run
+always: it has caught up. What a workload takes from itself alone does not count.
 
 An estimate that is wrong costs its own workload some time, or some preference, and nobody else anything.
 """
@@ -37,10 +35,10 @@ ALWAYS_PERCENT = 95
 HORIZON_NS = 10_000_000_000
 """What is asked for: in ten seconds nobody loses more than a fiftieth of its due."""
 
-BEHIND_DIVISOR = 4000
-"""A workload may be behind by this part of its time in HORIZON_NS, a quarter of a thousandth, beside the
-period in which that is reached. With twice as much, one of 1000 scripts of workloads that play tricks left
-a neighbour 97.9 % of its due in 10 s (tests/properties/test_tricks.py): work that came all at once."""
+BEHIND_DIVISOR = 2000
+"""A workload may be behind by this part of its time in HORIZON_NS, half a thousandth, beside the period in
+which that is reached. With five times as much, one of 400 workloads that play tricks had 2.4 % of its
+neighbour's time for 10 s (tests/properties/test_tricks.py): work that came late, but all at once."""
 
 FORGIVEN_DIVISOR = 2000
 """Of its time, what a workload catches up unseen, so that a wrong estimate is forgotten."""
@@ -65,53 +63,6 @@ class Claimant(NamedTuple):
     ready_ns: int
 
 
-def wants_always(one: Claimant, length_ns: int) -> bool:
-    """Did it want to run all the time?"""
-    return (one.run_ns + one.ready_ns) * 100 >= length_ns * ALWAYS_PERCENT
-
-
-def wants_much(one: Claimant, length_ns: int) -> bool:
-    """Did it want to run for most of a period?"""
-    return (one.run_ns + one.ready_ns) * 4 >= length_ns * 3
-
-
-class _Crowd(NamedTuple):
-    """Those that want to run for most of a period on the same CPUs: how many of them give way, with which
-    weight and which neutral one; the weight of those that give way to nobody; and how many an even spread
-    puts on a CPU beside one of them."""
-
-    giving: int
-    weight: int
-    neutral: int
-    firm: int
-    beside: int
-
-    @classmethod
-    def of(cls, there: Sequence[Claimant], cpus: int) -> _Crowd:
-        """Of those that are there."""
-        giving = [each for each in there if each.weight < each.neutral]
-        weight = sum([each.weight for each in giving])
-        return cls(
-            len(giving),
-            weight,
-            sum([each.neutral for each in giving]),
-            sum([each.weight for each in there]) - weight,
-            (len(there) - 1) // cpus,
-        )
-
-    def due_ns(self, one: Claimant) -> int:
-        """What one of them would have had if all had their neutral weights. By its weight and its waiting it
-        knows what it met. Of that, as much counts with its neutral weight as those can be that give way, too:
-        what those that give way to nobody cannot have been."""
-        met = FULL * one.weight * one.ready_ns // max(1, one.run_ns)
-        others, weight = self.giving - 1, self.weight - one.weight
-        if one.weight < one.neutral and others:
-            most = FULL * weight * min(others, self.beside) // others
-            gave_way = max(0, min(met - FULL * self.firm, most))
-            met += gave_way * (self.neutral - one.neutral - weight) // weight
-        return (one.run_ns + one.ready_ns) * one.neutral * FULL // (one.neutral * FULL + met)
-
-
 def behind_ns(length_ns: int, places: Mapping[Cpus, Sequence[Claimant]]) -> dict[str, int]:
     """By how much each workload may have fallen behind in a period; only those that have a vCPU which always
     wanted to run."""
@@ -119,16 +70,27 @@ def behind_ns(length_ns: int, places: Mapping[Cpus, Sequence[Claimant]]) -> dict
     for cpus, claimants in places.items():
         if not cpus:
             continue
-        there = [each for each in claimants if wants_much(each, length_ns)]
-        crowd = _Crowd.of(there, len(cpus))
+        always = [
+            each for each in claimants if (each.run_ns + each.ready_ns) * 100 >= length_ns * ALWAYS_PERCENT
+        ]
+        lent = sum([each.neutral - each.weight for each in always])
+        more = max(0, len(always) - len(cpus))  # than one on each CPU
         lost_ns: dict[str, int] = {}
-        for each in there:
-            if wants_always(each, length_ns):
-                lost_ns[each.home] = lost_ns.get(each.home, 0) + max(0, crowd.due_ns(each) - each.run_ns)
+        for each in always:
+            others = max(1, len(always) - 1)
+            beside = (lent - each.neutral + each.weight) * more // (others * len(cpus))
+            lost_ns[each.home] = lost_ns.get(each.home, 0) + max(0, _due_ns(each, beside) - each.run_ns)
         for home, ns in lost_ns.items():
             own_ns = sum([each.run_ns for each in claimants if each.home == home])
             behind[home] = behind.get(home, 0) + max(0, min(ns, len(cpus) * length_ns - own_ns))
     return behind
+
+
+def _due_ns(one: Claimant, beside: int) -> int:
+    """What it would have had at its neutral weight, with so much more weight beside it."""
+    run_ns = max(1, one.run_ns)
+    met = one.weight * one.ready_ns // run_ns + beside
+    return (one.run_ns + one.ready_ns) * one.neutral // (one.neutral + met)
 
 
 class Lateness(NamedTuple):

@@ -12,10 +12,9 @@ from ..bandwidth.parameters import BandwidthParameters
 from ..bandwidth.rule import NO_CAPS, CapMemory, Capping, caps_of_all
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from ..policy import Kind
-from .alike import Weighing, align
 from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
-from .late import Claimant, behind_ns, lateness, lowered, wants_much
+from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
 from .memory import SEASONED, Ageing, Counting, Memory, remember
 from .parameters import CriticalParameters, Fairness
@@ -35,14 +34,6 @@ class _Past(NamedTuple):
     balances: Mapping[str, Balance]
     late: Mapping[str, int]
 
-    @classmethod
-    def of(cls, known: CriticalState) -> _Past:
-        """By vCPU and by workload."""
-        pairs = zip(known.memories, known.excess, strict=True)
-        return cls(
-            {pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances), dict(known.late)
-        )
-
 
 @dataclass(slots=True)
 class _Seen:
@@ -55,7 +46,6 @@ class _Seen:
     weights: dict[VcpuId, int] = field(default_factory=dict)
     charges: list[tuple[int, int, int]] = field(default_factory=list)
     run_ns: int = 0
-    busy: dict[VcpuId, Cpus] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -105,7 +95,10 @@ class Critical:
     def decide(self, period: Period, state: PolicyState) -> Decision:
         """New weights and latencies for the vCPUs that have others than they should."""
         known = state if isinstance(state, CriticalState) else CriticalState()
-        past = _Past.of(known)
+        pairs = zip(known.memories, known.excess, strict=True)
+        past = _Past(
+            {pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances), dict(known.late)
+        )
         draft = _Draft()
         rules = self.parameters
         ageing = Ageing.over(period.length_ns, rules)
@@ -117,23 +110,21 @@ class Critical:
             period.length_ns,
             ageing.decay_percent,
         )
-        judged: list[tuple[_Seen, Scores, Weighing]] = []
         for workload, seen in zip(period.workloads, looks, strict=True):
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
-                judged.append((seen, verdict, _weigh(workload, seen, verdict, past, terms, draft)))
+                _weigh(workload, seen, verdict, past, terms, draft)
                 draft.low |= low(seen.memories, verdict.scores)
                 draft.waited_for[workload.name] = _waited_for(seen.memories, verdict)
                 if seen.memories and verdict.level is Counting.NONE:
                     draft.blind.append(workload.name)
-        _want_alike(judged, rules, draft)
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
-        knobs = merged(draft.knobs, delays.wanted_ns)
+        wishes = merged(draft.knobs, delays.wanted_ns)
         capping = self._cap(period, draft, known.holdings)
         lending = self._lend(period, draft, known.loans)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
-        calm = calmer(known.calm, stirred=unjudged or bool(knobs) or bool(capping.holdings or lending.loans))
+        calm = calmer(known.calm, stirred=unjudged or bool(wishes) or bool(capping.holdings or lending.loans))
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
@@ -150,7 +141,7 @@ class Critical:
         rest = periods_to_rest(calm)
         reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
         workloads = {**capping.wanted, **lending.wanted}
-        return Decision(knobs, reasons, after, draft.stakes, rest, can_wait=True, workloads=workloads)
+        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, workloads=workloads)
 
     def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
         """Caps where a limit binds, if they are asked for."""
@@ -188,8 +179,6 @@ def _look(
                     claimant = Claimant(workload.name, weight, neutral, run_ns, ready_ns)
                     draft.claimants.setdefault(vcpu.allowed, []).append(claimant)
                     seen.run_ns += run_ns
-                    if wants_much(claimant, period.length_ns):
-                        seen.busy[id_] = vcpu.allowed
                 elif not workload.nested:
                     draft.witnesses.setdefault(vcpu.allowed, []).append((weight, run_ns, ready_ns))
             if weight != neutral and used:
@@ -206,8 +195,8 @@ def _look(
 
 def _weigh(
     workload: Workload, seen: _Seen, verdict: Scores, past: _Past, terms: _Terms, draft: _Draft
-) -> Weighing:
-    """Weigh one workload's vCPUs anew."""
+) -> None:
+    """Weigh one workload's vCPUs anew, and want what is off by much."""
     memories, weights, neutral_of, rules = seen.memories, seen.weights, draft.neutral, terms.rules
     draft.memories += memories
     draft.excess += verdict.excess
@@ -229,26 +218,11 @@ def _weigh(
     else:
         run_ns = [memories[row].run_ns for row in rows]
         claims, wanted = _by_demand(workload, seen, claims, run_ns, past, terms, draft)
-    return Weighing(ids, claims, wanted, deadband_percent, seen.busy)
-
-
-def _want_alike(
-    judged: Sequence[tuple[_Seen, Scores, Weighing]], rules: CriticalParameters, draft: _Draft
-) -> None:
-    """The weights that are off, once those that give way do so alike."""
-    if rules.fairness is not Fairness.GIVING:
-        align([weighing for _, _, weighing in judged])
-    for seen, verdict, weighing in judged:
-        _want_what_is_off(seen, verdict, weighing, draft)
-
-
-def _want_what_is_off(seen: _Seen, verdict: Scores, weighing: Weighing, draft: _Draft) -> None:
-    weights, neutral_of, ids = seen.weights, draft.neutral, weighing.ids
-    off = {
-        vcpu: new
-        for at, (vcpu, new) in enumerate(zip(ids, weighing.wanted, strict=True))
-        if is_off(weights[vcpu], new, 0 if at in weighing.exact else weighing.deadband_percent)
-    }
+    off = [
+        (row, new)
+        for row, vcpu, new in zip(rows, ids, wanted, strict=True)
+        if is_off(weights[vcpu], new, deadband_percent)
+    ]
     others = weights.keys() - ids if len(ids) < len(weights) else ()
     for vcpu in weights:
         if vcpu in others and weights[vcpu] != neutral_of[vcpu]:
@@ -256,9 +230,8 @@ def _want_what_is_off(seen: _Seen, verdict: Scores, weighing: Weighing, draft: _
             draft.reasons.append(Reason(vcpu, _WEIGHT, "critical.neutral"))
             draft.stakes[vcpu] = Stake(neutral_of[vcpu], 0)
     if off:
-        stakes = map(Stake, weighing.claims.neutral, weighing.claims.demand_ns)
-        draft.stakes.update(zip(ids, stakes, strict=True))
-        _want(off, seen.memories, verdict, draft)
+        draft.stakes.update(zip(ids, map(Stake, claims.neutral, claims.demand_ns), strict=True))
+        _want(off, memories, verdict, draft)
 
 
 def _least(workload: Workload, seen: _Seen, past: _Past, terms: _Terms, draft: _Draft) -> int:
@@ -299,13 +272,17 @@ def _by_demand(
     return claims, wanted
 
 
-def _want(off: Mapping[VcpuId, int], memories: Sequence[Memory], verdict: Scores, draft: _Draft) -> None:
-    """Knobs and reasons of those vCPUs, with their new weights."""
-    for row, memory in enumerate(memories):
-        vcpu, score = memory.vcpu, verdict.scores[row]
-        if vcpu not in off:
-            continue
-        draft.knobs[vcpu] = Knobs(off[vcpu], None, None)
+def _want(
+    off: Sequence[tuple[int, int]],
+    memories: Sequence[Memory],
+    verdict: Scores,
+    draft: _Draft,
+) -> None:
+    """Knobs and reasons of the vCPUs in those rows, with their new weights."""
+    for row, weight in off:
+        memory, score = memories[row], verdict.scores[row]
+        vcpu = memory.vcpu
+        draft.knobs[vcpu] = Knobs(weight, None, None)
         seen = (
             ("score", score),
             ("rank", verdict.ranks[row]),
