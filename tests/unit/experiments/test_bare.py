@@ -7,16 +7,21 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.config.config import check
+from dasec.lab.demo.lines import lines_of
+from dasec.lab.demo.report import shown
 from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.results import Measured
+from experiments.results.store import Store
 from experiments.studies.bare.edges import agreement, counted, total
 from experiments.studies.bare.load import Orders, arrivals_ns, drive
-from experiments.studies.bare.wish import ARMS, QuickWish, groups, told
+from experiments.studies.bare.wish import ARMS, CRITICAL, QuickWish, groups, guest_names, told
 from guests.bare.client import MOST_BYTES, VcpuStatistics
 
 COUNTS = st.dictionaries(
@@ -50,6 +55,18 @@ def port(*, answers: bool) -> Iterator[int]:
         finally:
             stopped.set()
             thread.join()
+
+
+def test_the_kept_runs_give_the_published_table() -> None:
+    study = Path(__file__).parents[3] / "experiments/studies/bare"
+    blocks = Store(study / "results", QuickWish).done()
+    runs = tuple(run for block in blocks for run in block.runs)
+    page = (study / "README.md").read_text(encoding="utf-8")
+    for line in lines_of("3 guests, kvm", Measured(ARMS, guest_names(), len(blocks), runs)):
+        name = f"`{line.policy}`" if line.policy == CRITICAL else line.policy
+        mean, p99 = map(shown, line.effect)
+        assert f"| {name} | {mean} | {p99} | {line.background:.2f} |" in page
+        assert "| A/A | {} | {} | |".format(*map(shown, line.noise)) in page
 
 
 def expected(seed: int) -> int:
