@@ -24,6 +24,7 @@ def two_cpus() -> None:
         refuse("needs two CPUs")
 
 
+@pytest.mark.timing
 def test_a_program_that_sizes_itself_by_the_cpus_in_sight_wants_cpus_of_its_own() -> None:
     answer = dasec("classify", "--json", "--pairs", "6", "--cpus", "1", "sh", "-c", SIZED_BY_WHAT_IT_SEES)
     assert answer.status == ExitStatus.DONE, answer.errors

@@ -1,13 +1,18 @@
-"""Letting others go first, on threads of this process."""
+"""Letting others go first, on threads of this process: what compares the host with what it was must not run
+beside it, hence `host`."""
 
 from __future__ import annotations
 
 import os
 import threading
 
+import pytest
+
 from dasec.linux import schedattr
 from dasec.linux.schedattr import SCHED_BATCH, SCHED_IDLE, SCHED_OTHER
 from dasec.service.give_way import SLICE_NS, giving_way
+
+pytestmark = pytest.mark.host
 
 
 def own() -> schedattr.SchedAttr:
