@@ -107,6 +107,7 @@ def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+@pytest.mark.alone  # it compares all of the host: tests beside it set policies of their own threads
 @pytest.mark.host
 def test_a_short_demo_measures_every_arm_and_leaves_nothing(tmp_path: Path) -> None:
     files = ["--json", "d.json", "--records", "records"]

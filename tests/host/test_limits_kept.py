@@ -77,6 +77,7 @@ def rules(record: Path) -> Counter[str]:
     return Counter(rule for _, knob, _, _, rule, *_ in results if knob == "cap")
 
 
+@pytest.mark.timing
 def test_with_caps_and_loans_no_more_is_used_in_ten_seconds_than_limit_and_quotas_allow(
     group: TestGroup, tmp_path: Path
 ) -> None:
