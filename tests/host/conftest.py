@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dasec.linux import cpus
 from guests.libvirtd import Libvirtd
+from tests.conftest import refuse
 from tests.contract.stage import MainlineStage
 
 from ..unit.service.command import NOBODY
@@ -29,6 +31,15 @@ def stage(tmp_path: Path) -> Iterator[MainlineStage]:
     made = MainlineStage(tmp_path / "state", dry_run=False)
     yield made
     made.close()
+
+
+@pytest.fixture
+def everywhere() -> frozenset[int]:
+    """Two CPUs at least, all of them for us."""
+    here = frozenset(os.sched_getaffinity(0))
+    if len(here) < 2 or here != cpus.online() - cpus.isolated():
+        refuse("needs two CPUs, all of them for us")
+    return here
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux import cpus, procfs
+from dasec.linux import procfs
 from guests.waiting import wait_for
-from tests.conftest import refuse
 
 from .running import Running, burner
 
@@ -27,14 +26,6 @@ def configured(place: Path, *workloads: tuple[str, int, str]) -> Path:
     tables = (f'[[workload]]\nname = "{name}"\npids = [{pid}]\n{more}' for name, pid, more in workloads)
     file.write_text('policy = "none"\n' + "".join(tables))
     return file
-
-
-@pytest.fixture
-def everywhere() -> frozenset[int]:
-    here = frozenset(os.sched_getaffinity(0))
-    if len(here) < 2 or here != cpus.online() - cpus.isolated():
-        refuse("needs two CPUs, all of them for us")
-    return here
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])

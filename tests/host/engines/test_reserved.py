@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dasec.linux import cpus
 from guests.engines.docker import Docker
 from guests.waiting import wait_for
-from tests.conftest import refuse
 
 from .managing import Daemon, Inhabitants, group_of, inhabitants, of_two, running
 
@@ -38,15 +35,6 @@ def whole(count: int) -> str:
 def exclusive(amount: float) -> str:
     """WYSIWYG's C1."""
     return f'cpu = "exclusive"\ncpus = {amount:g}'
-
-
-@pytest.fixture
-def everywhere() -> frozenset[int]:
-    """Two CPUs at least, all of them for us."""
-    here = frozenset(os.sched_getaffinity(0))
-    if len(here) < 2 or here != cpus.online() - cpus.isolated():
-        refuse("needs two CPUs, all of them for us")
-    return here
 
 
 @contextmanager
