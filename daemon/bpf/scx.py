@@ -31,8 +31,6 @@ REST = 1
 
 MS = 1_000_000
 _UNTIL = struct.Struct("=Q")
-RESTART = 1 << 48
-"""SCX_ECODE_ACT_RESTART (kernel/sched/ext.c): nothing is wrong, a CPU came or went."""
 
 
 class Options(ctypes.Structure):
@@ -139,16 +137,11 @@ class Scheduler:
 
     def ended(self) -> str | None:
         """None while it schedules; else why the kernel put it out, in one line."""
-        ending = self._how()
+        ending = _Ending.from_buffer_copy(self._ending)
         if not ending.kind:
             return None
         words = (ending.reason, ending.message)
         return ": ".join(word.decode(errors="replace") for word in words if word) or f"code {ending.code}"
-
-    def should_restart(self) -> bool:
-        """Whether it was put out only because a CPU came or went."""
-        ending = self._how()
-        return bool(ending.kind and ending.code & RESTART)
 
     def attend(self, until_ns: int) -> None:
         """Until then (CLOCK_MONOTONIC) it goes by what is said of threads (linux/extwords.py)."""
@@ -172,9 +165,6 @@ class Scheduler:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _how(self) -> _Ending:
-        return _Ending.from_buffer_copy(self._ending)
 
 
 def refuse_what_it_cannot_keep(

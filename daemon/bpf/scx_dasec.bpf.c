@@ -566,18 +566,40 @@ __s32 BPF_PROG(dasec_init_task, struct task_struct *p, struct scx_init_task_args
 	return 0;
 }
 
+static void count_cpus(__u32 going)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+
+	online_cpus = bpf_cpumask_weight(online) - going;
+	scx_bpf_put_cpumask(online);
+}
+
+/*
+ * Without these two the kernel would put us out whenever a CPU comes or goes. While it does so, threads that are born belong to its
+ * own scheduler, before all that are still ours: one that computes stops the host (docs/decisions/0076-hotplug.md).
+ */
+SEC("struct_ops/dasec_cpu_online")
+void BPF_PROG(dasec_cpu_online, __s32 cpu)
+{
+	count_cpus(0);
+}
+
+/* It still counts as online. Those that waited for it alone have been taken away by the kernel. */
+SEC("struct_ops/dasec_cpu_offline")
+void BPF_PROG(dasec_cpu_offline, __s32 cpu)
+{
+	count_cpus(1);
+}
+
 SEC("struct_ops/dasec_init")
 __s32 BPF_PROG(dasec_init)
 {
-	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	struct vm *rest = vm_at(REST);
 	struct bpf_iter_num numbers;
 	__s32 error;
 	int *number;
 
-	online_cpus = bpf_cpumask_weight(online);
-	scx_bpf_put_cpumask(online);
-
+	count_cpus(0);
 	if (rest) {
 		rest->weight = NEUTRAL_VM;
 		rest->time = EPOCH;
@@ -624,6 +646,8 @@ void BPF_PROG(dasec_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 	.running = (void *)dasec_running, \
 	.stopping = (void *)dasec_stopping, \
 	.quiescent = (void *)dasec_quiescent, \
+	.cpu_online = (void *)dasec_cpu_online, \
+	.cpu_offline = (void *)dasec_cpu_offline, \
 	.init_task = (void *)dasec_init_task, \
 	.cgroup_init = (void *)dasec_cgroup_init, \
 	.cgroup_exit = (void *)dasec_cgroup_exit, \

@@ -29,9 +29,19 @@ def schedule(level: int) -> None:
     """Until a signal. Refuses (status 3) where the kernel does not take it, also when somebody sets a CPU
     limit later; fails (1) if the kernel puts it out."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
-    again = _until_ended(level, "schedules since now")
-    while again:
-        again = _until_ended(level, "a CPU came or went: loaded again")
+    try:
+        scheduler = Scheduler(options(level))
+    except BpfUnavailable as error:
+        raise Refusal(ExitStatus.HOST, f"scx: {error}") from error
+    with scheduler:
+        click.echo(f"dasec scx: schedules since now; VMs are the cgroups at depth {level}")
+        if lacking := no_vms(level):
+            click.echo(printable(f"dasec scx: {lacking}"))
+        if not _told(scheduler):
+            why = scheduler.ended() or "no reason given"
+            said = f"scx: the kernel put it out and schedules itself: {printable(why)}"
+            raise Refusal(ExitStatus.FAILED, said)
+        click.echo("\n".join(map(printable, shares([], scheduler.vms(), names_of()))))
     click.echo("dasec scx: the kernel's own scheduler is back")
 
 
@@ -48,26 +58,6 @@ def schedule_workloads(file: Path, level: int, directory: Path) -> None:
     host = told.host.model_copy(update={"backend": BACKEND, "vm_level": level, "partial": True})
     told = told.model_copy(update={"policy": "none", "host": host})
     serve(Order(file, told, told.dry_run, None, None, directory))
-
-
-def _until_ended(level: int, begun: str) -> bool:
-    """One load; whether another is due."""
-    try:
-        scheduler = Scheduler(options(level))
-    except BpfUnavailable as error:
-        raise Refusal(ExitStatus.HOST, f"scx: {error}") from error
-    with scheduler:
-        click.echo(f"dasec scx: {begun}; VMs are the cgroups at depth {level}")
-        if lacking := no_vms(level):
-            click.echo(printable(f"dasec scx: {lacking}"))
-        told = _told(scheduler)
-        if told:
-            click.echo("\n".join(map(printable, shares([], scheduler.vms(), names_of()))))
-            return False
-        if scheduler.should_restart():
-            return True
-        why = scheduler.ended() or "no reason given"
-    raise Refusal(ExitStatus.FAILED, f"scx: the kernel put it out and schedules itself: {printable(why)}")
 
 
 def _told(scheduler: Scheduler) -> bool:

@@ -1,6 +1,6 @@
 """What the daemon says of a thread to our BPF scheduler: its word, an entry of a task-storage map.
 
-The map is found by its name, so that no descriptor is kept of one that a reload has replaced, and
+The map is found by its name, so that no descriptor is kept of one that has gone, and
 nothing is pinned that would outlive its loader: with the scheduler its words are gone, and every
 thread is as if nobody had said anything. Its key is a pidfd of the thread (PIDFD_THREAD, Linux 6.9:
 64bef697d33b), so that a word belongs to a thread and not to a number. A word holds both knobs; 0 is
@@ -149,16 +149,11 @@ def _look_up(entry: _Element) -> list[int]:
     return list(_WORD.unpack(buffer.raw))
 
 
-def look_again() -> None:
-    """The scheduler was loaded anew: its words are in another map."""
-    _newest.cache_clear()
-
-
 def _find(name: bytes) -> int:
     """A descriptor of the map, by the number that it had last time; where that is gone, by looking again."""
     descriptor = _open(_newest(name), name)
     if descriptor is None:
-        look_again()
+        _newest.cache_clear()
         descriptor = _open(_newest(name), name)
     if descriptor is None:
         raise OSError(errno.ENXIO, _NOT_LOADED)

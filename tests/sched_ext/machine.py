@@ -24,6 +24,9 @@ NEEDS_SCHED_EXT = [
     ),
 ]
 
+LOADS = SYSFS / "enable_seq"
+"""How often any sched_ext scheduler was loaded since the kernel began."""
+
 SLICE = CGROUPS / "scx.slice"
 SHARES_S = 3.0
 SOON_S = 10

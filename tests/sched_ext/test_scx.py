@@ -19,6 +19,7 @@ from dasec.errors import ExitStatus
 
 from .machine import (
     HOG,
+    LOADS,
     NEEDS_SCHED_EXT,
     SHARES_S,
     SLICE,
@@ -31,6 +32,8 @@ from .machine import (
 )
 
 pytestmark = NEEDS_SCHED_EXT
+
+CPU_1 = Path("/sys/devices/system/cpu/cpu1/online")
 
 PING_PONG = """
 import threading
@@ -300,14 +303,47 @@ def test_what_the_kernel_puts_out_is_said_in_one_line(command: Command) -> None:
     assert len(said.splitlines()) == 1
 
 
-def test_a_cpu_that_goes_and_comes_loads_it_again(command: Command) -> None:
-    online = Path("/sys/devices/system/cpu/cpu1/online")
-    for word in ("0", "1"):
-        online.write_text(word)
-        assert command.process.stdout is not None
-        said = command.process.stdout.readline()
-        assert said == "dasec scx: a CPU came or went: loaded again; VMs are the cgroups at depth 2\n"
-        wait_for("enabled")
+def test_a_cpu_that_goes_and_comes_finds_it_as_it_was(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    """And those that waited for that CPU alone are where they may run."""
+    vms["there"], vms["anywhere"] = Vm("there"), Vm("anywhere")
+    for _ in range(2):
+        vms["there"].run(HOG, {1})
+        vms["anywhere"].run(HOG)
+    loads = LOADS.read_text()
+    CPU_1.write_text("0")
+    used = used_meanwhile(vms)
+    assert used["there"] / sum(used.values()) == pytest.approx(0.5, abs=0.08)
+    CPU_1.write_text("1")
+    assert sum(used_meanwhile(vms).values()) > 1.5 * sum(used.values())
+    assert scheduler.ended() is None
+    assert LOADS.read_text() == loads
+
+
+BORN = 40
+BIRTHS = f"""
+import resource, time
+for _ in range({BORN}):
+    if not os.fork():
+        resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
+        while True: pass
+    time.sleep(0.01)
+print(flush=True)
+while True: time.sleep(1)
+"""
+
+
+def test_those_who_are_born_while_a_cpu_goes_do_not_keep_the_host_to_themselves(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """Or the CPU would not go before they end."""
+    vms["born"] = Vm("born")
+    vms["born"].run(BIRTHS)
+    CPU_1.write_text("0")
+    CPU_1.write_text("1")
+    stdout = vms["born"].programs[0].stdout
+    assert stdout is not None
+    assert stdout.readline() == b"\n"
+    assert len((vms["born"].path / "cgroup.procs").read_text().split()) == 1 + BORN
 
 
 def test_a_group_without_the_cpu_controller_is_no_vm_and_is_named(

@@ -10,8 +10,8 @@ from tests.vm.errands import NEWER, SCHED_EXT, TestsRun
 
 CONSOLE_TAIL = 6000
 FOLDER = "tests/sched_ext"
-COMMAND = "command or meanwhile or puts_out or comes_loads"
-CHANGES = "slots or masks or moves or second_one or cpu_limit or controller"
+COMMAND = "command or meanwhile or puts_out"
+CHANGES = "slots or masks or moves or second_one or cpu_limit or controller or cpu_that_goes or born"
 PARTS = {
     "rule": f"{FOLDER}/test_budget.py {FOLDER}/test_scx.py -k 'budget or not ({COMMAND} or {CHANGES})'",
     "changes": f"{FOLDER}/test_scx.py -k '{CHANGES}'",

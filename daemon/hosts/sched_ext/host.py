@@ -39,7 +39,7 @@ class SchedExt(ThreadsHost):
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
         """The state of every vCPU of the roster now. If the scheduler was put out, nothing is held any more,
         and no thread has a weight or a latency to set."""
-        if not self._kernel.attend(time.monotonic_ns(), self._crew.threads()):
+        if not self._kernel.attend(time.monotonic_ns()):
             self.restore()
             for thread in self._crew.threads():
                 for kind in thread.defaults:

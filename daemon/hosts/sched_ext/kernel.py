@@ -1,17 +1,14 @@
-"""A kernel that runs our scheduler: loaded again after CPU hot-plug, attended, written to in words."""
+"""A kernel that runs our scheduler: attended, and written to in words."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
-from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Scheduler, limits, no_vms, options
-from ...knobs import knob
 from ...knobs.knob import Write
 from ...knobs.words import WordKnob
 from ...linux import extwords
-from ...linux.errors import ThreadGone
 from ...linux.printable import printable
 from ...model import Counters, VcpuId
 from ..host import HostSettings
@@ -42,7 +39,7 @@ class ExtKernel:
         self._partial = settings.partial
         self._stock = StockKernel(bpf=settings.bpf)
         self._notices = Notices()
-        self._scheduler = None if settings.dry_run else self._loaded()
+        self._scheduler = None if settings.dry_run else Scheduler(self._options, partial=settings.partial)
         if lacking := no_vms(settings.vm_level):
             self._notices.say("groups that are no VMs", printable(lacking))
         self._ended = False
@@ -69,7 +66,7 @@ class ExtKernel:
                         done.append(write)
         return done
 
-    def attend(self, clock_ns: int, threads: Iterable[ManagedThread]) -> bool:
+    def attend(self, clock_ns: int) -> bool:
         """Once a look: our words count for some more of these. False, once, when the scheduler has gone: the
         kernel has put it out, or somebody has set a CPU limit."""
         if self._scheduler is None:
@@ -77,7 +74,8 @@ class ExtKernel:
         if (limit := self._limit()) is not None:
             self._leave(f"{limit}, which only the kernel's own keeps")
             return False
-        if self._scheduler.ended() is not None and not self._again(threads):
+        if (why := self._scheduler.ended()) is not None:
+            self._leave(why)
             return False
         gap_ns = clock_ns - self._attended_ns if self._attended_ns else 0
         self._scheduler.attend(clock_ns + max(LEAST_FRESH_NS, FRESH_LOOKS * gap_ns))
@@ -95,28 +93,6 @@ class ExtKernel:
             self._scheduler = None
         self._stock.close()
 
-    def _loaded(self) -> Scheduler:
-        return Scheduler(self._options, partial=self._partial)
-
-    def _again(self, threads: Iterable[ManagedThread]) -> bool:
-        """Load it anew if it was put out only because a CPU came or went."""
-        assert self._scheduler is not None, "there is one that has ended"
-        why, again = self._scheduler.ended() or "no reason given", self._scheduler.should_restart()
-        self._scheduler.close()
-        self._scheduler = None
-        if again:
-            try:
-                self._scheduler = self._loaded()
-            except BpfUnavailable as unavailable:
-                why = str(unavailable)
-        if self._scheduler is None:
-            self._leave(why)
-            return False
-        extwords.look_again()
-        for thread in threads:
-            _say_again(thread)
-        return True
-
     def _leave(self, why: str) -> None:
         if self._scheduler is not None:
             self._scheduler.close()
@@ -131,11 +107,3 @@ class ExtKernel:
     def _limit(self) -> str | None:
         self._looks += 1
         return next(limits(), None) if self._looks % LIMITS_EVERY == 0 else None
-
-
-def _say_again(thread: ManagedThread) -> None:
-    """The words of a scheduler go with it."""
-    for kind in thread.defaults:
-        if held := thread.held.get(kind):
-            with suppress(ThreadGone, OSError):
-                knob.write_known(held.ref, held.now)
