@@ -1,4 +1,4 @@
-"""How soon weights follow a step of the load, from the daemon's records (`--records`)."""
+"""How soon weights follow a step of the load, from the daemon's records (`records = true`)."""
 
 from __future__ import annotations
 

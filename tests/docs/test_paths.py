@@ -1,4 +1,5 @@
-"""Every file, and every test, that a page names is there. Decisions tell of their own time."""
+"""Every file and every test that a page names is there, and every heading that code cites. Decisions tell of their
+own time."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .markdown import HEADING
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOT_OURS = {".git", ".venv", "build", "results", "decisions"}
 PAGES = sorted(
@@ -18,6 +21,9 @@ ROOTS = "daemon|tests|experiments|guests|tools|vm-images|packaging|kvm-patches|f
 PLACE = re.compile(rf"`((?:{ROOTS})/[\w./*-]*)(?:::(\w+))?`")
 MADE = {"daemon/rivals/idle.py"}
 """What the reader makes."""
+
+CITED = re.compile(r'docs/([\w-]+\.md),\s+(?:#\s+)?"([^"]+)"')
+"""As `(docs/measurements.md, "Loans")`, or in two lines."""
 
 
 def named(text: str) -> list[tuple[str, str]]:
@@ -39,3 +45,19 @@ def missing(place: str, test: str) -> bool:
 def test_every_file_and_test_that_a_page_names_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert [place for place in named(text) if missing(*place)] == []
+
+
+def test_every_heading_that_code_cites_is_there() -> None:
+    cited = {
+        (page, re.sub(r"\s+#?\s*", " ", heading), file.name)
+        for folder in ROOTS.split("|")
+        for file in (REPOSITORY / folder).rglob("*.py")
+        for page, heading in CITED.findall(file.read_text(encoding="utf-8"))
+    }
+    assert len(cited) > 20
+    assert [one for one in sorted(cited) if one[1] not in headings_of(one[0])] == []
+
+
+@cache
+def headings_of(page: str) -> frozenset[str]:
+    return frozenset(HEADING.findall((REPOSITORY / "docs" / page).read_text(encoding="utf-8")))
