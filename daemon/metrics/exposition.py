@@ -16,8 +16,8 @@ WAIT_BOUNDS_NS = (
     *(16_000_000, 32_000_000, 80_000_000, 160_000_000),
 )
 """Upper ends of buckets, in ns: from a wake-up that nobody noticed to two default periods, which no vCPU
-may have to wait. The kernel's slices, 0.1 to 100 ms, lie between (docs/measurements.md, "Slice as rescheduling
-latency")."""
+may have to wait. The kernel's slices, 0.1 to 100 ms, lie between (docs/measurements.md, "Slice as
+rescheduling latency")."""
 
 
 def seconds(bound_ns: int) -> str:

@@ -16,7 +16,7 @@ from dasec.lab.kit.scenario import Scenario
 from .blocks import Block
 from .loads import LOADS, Impossible, Wanted
 from .oracle import ORACLE, oracle_settings
-from .terms import Cells, Count, Place, PlacedCell, Terms
+from .terms import Cells, Count, Place, PlacedCell, Terms, one_of
 from .variants import variant_of
 
 NOT_INSIDE = "memcached"
@@ -25,9 +25,7 @@ NOT_INSIDE = "memcached"
 
 def _load(name: str) -> str:
     """The name. ValueError if there is no such load."""
-    if name not in LOADS:
-        raise ValueError(f"{name} is unknown: known are {', '.join(LOADS)}")
-    return name
+    return one_of(name, LOADS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from dasec.lab.kit.load_driver import NO_REQUESTS_PER_S
 from dasec.lab.kit.scenario import Scenario, Tenant, service
 
 from .blocks import Block
-from .terms import Cells, Count, PlacedCell, Terms
+from .terms import Cells, Count, PlacedCell, Terms, one_of
 
 ENDLESS = {"background-burst-us": "10000", "background-rate": "100000"}
 """A thousand times what a thread can do: its backlog never ends."""
@@ -133,9 +133,7 @@ POLICY = "critical"
 
 def _contest(name: str) -> str:
     """The name. ValueError if there is no such contest."""
-    if name not in CONTESTS:
-        raise ValueError(f"{name} is unknown: known are {', '.join(CONTESTS)}")
-    return name
+    return one_of(name, CONTESTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,12 @@ from dasec.lab.kit.load_driver import NO_REQUESTS_PER_S, EndlessService
 from dasec.lab.kit.scenario import Scenario, Tenant, service
 from dasec.lab.kit.tree import NEUTRAL
 
-from ..places.counted.cpus import Cpus
-from ..places.counted.speed import cpus_for
 from .arms import RESERVING, capped, inner_of, known
 from .blocks import Block
 from .cells import Cell, plan_of
 from .contests import ENDLESS
 from .shapes import Background, fan_out
-from .terms import Cells, Count, Place, PlacedCell, Positive, Terms
+from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, check_once
 
 BARRIER_US = 1000
 """What each thread computes between two barriers: rKube's programs (PARSEC, SPLASH-2) meet as often."""
@@ -133,18 +131,9 @@ class Hosts(Terms):
 
     def __post_init__(self) -> None:
         self.check_machine()
-        for names in (
-            [each.name for each in self.host],
-            *([one.name for one in each.workload] for each in self.host),
-        ):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise ValueError(f"{', '.join(twice)}: there twice: give each a name of its own")
-
-    @property
-    def machine(self) -> Cpus:
-        """The CPUs that it needs."""
-        return Cpus(self.cpus) if self.place is Place.COUNTED else cpus_for(self.cpus, topology=self.topology)
+        check_once([each.name for each in self.host])
+        for each in self.host:
+            check_once([one.name for one in each.workload])
 
     @property
     def cells(self) -> Cells[Cell]:

@@ -16,19 +16,15 @@ from dasec.lab.kit.driver import WorkOrder
 from dasec.lab.kit.scenario import Scenario, Tenant
 
 from ..drivers.servers import SERVERS
-from ..places.counted.cpus import Cpus
-from ..places.counted.speed import cpus_for
 from .arms import known
 from .blocks import Block
 from .cells import Cell, plan_of
-from .terms import Cells, Count, Place, PlacedCell, Positive, Terms
+from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, one_of
 
 
 def _served(name: str) -> str:
     """The driver. ValueError if there is none of that name."""
-    if name not in SERVERS:
-        raise ValueError(f"{name} is unknown: known are {', '.join(SERVERS)}")
-    return name
+    return one_of(name, SERVERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +104,6 @@ class Servers(Terms):
         if self.place is not Place.TESTBED:
             raise ValueError("place: [[server]] runs in the testbed; on a host use [[mix]]")
         self.check_machine()
-
-    @property
-    def machine(self) -> Cpus:
-        """The CPUs that it needs."""
-        return cpus_for(self.cpus, topology=self.topology)
 
     @property
     def packages(self) -> Mapping[str, str]:

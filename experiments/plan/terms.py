@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Generic, Protocol, TypeVar
@@ -31,6 +31,20 @@ RUN_OVERHEAD_S = 0.8
 def _named(kernel: object) -> object:
     """6.1 is a number to TOML where nobody has quoted it."""
     return str(kernel) if isinstance(kernel, float) else kernel
+
+
+def one_of(name: str, known: Collection[str]) -> str:
+    """The name. ValueError if it is none of these."""
+    if name not in known:
+        raise ValueError(f"{name} is unknown: known are {', '.join(known)}")
+    return name
+
+
+def check_once(names: Sequence[str], what: str = "each") -> None:
+    """ValueError if two have one name."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(twice)}: there twice: give {what} a name of its own")
 
 
 class Place(StrEnum):
@@ -140,7 +154,7 @@ class Terms(abc.ABC):
     @property
     def machine(self) -> Cpus:
         """The CPUs of a guest."""
-        return Cpus(self.cpus)
+        return cpus_for(self.cpus, topology=self.topology) if self.place is Place.TESTBED else Cpus(self.cpus)
 
     def check_machine(self) -> None:
         """ValueError if there is no such guest."""

@@ -18,7 +18,7 @@ from .arms import capped, dasec_settings, known
 from .blocks import Block
 from .cells import Cell, plan_of
 from .shapes import Background, Shape, convoy, fan_out, pipeline, server
-from .terms import Cells, Count, Place, PlacedCell, Positive, Terms
+from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, check_once
 
 FAN_OUT: Literal["fan-out"] = "fan-out"
 HELPER_US = 600
@@ -130,16 +130,14 @@ class Shapes(Terms):
         if self.place is Place.TESTBED:
             cpus_for(self.cpus, self.turn_instructions, self.topology)
         names = [f"{one.name} at {rate:g}/s" for one in self.workload for rate in one.rates_per_s]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"{', '.join(twice)}: there twice: give each workload a name of its own")
+        check_once(names, "each workload")
 
     @property
     def machine(self) -> Cpus:
-        """The CPUs that it needs."""
-        if self.place is Place.COUNTED:
-            return Cpus(self.cpus)
-        return cpus_for(self.cpus, self.turn_instructions, self.topology)
+        """The CPUs of a guest; in the testbed with turns as the file says."""
+        if self.place is Place.TESTBED:
+            return cpus_for(self.cpus, self.turn_instructions, self.topology)
+        return Cpus(self.cpus)
 
     @property
     def cells(self) -> Cells[Cell]:

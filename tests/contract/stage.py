@@ -199,46 +199,41 @@ class MainlineStage:
         return self.hierarchy.weight_file(self.hierarchy.group_of(vcpu.pid, vcpu.tid))
 
 
-class PatchedStage(MainlineStage):
-    """The host on our patched kernel: threads with knobs of their own, in whatever group they are."""
+class OwnKnobsStage(MainlineStage):
+    """A host whose threads have weight and latency of their own, in whatever group they are."""
+
+    weight: NativeKnob
+    latency: NativeKnob
+
+    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
+        if isinstance(value, frozenset):
+            super().meddle(vcpu, which, value)
+        else:
+            knob.write(KnobRef(vcpu, self.weight if which is Knob.WEIGHT else self.latency), value)
+
+    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
+        """0 stands for a knob that nobody has set."""
+        mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
+        weight, latency = (_or_zero(knob.read(KnobRef(vcpu, kind))) for kind in (self.weight, self.latency))
+        return Knobs(weight, latency, mask)
+
+
+class PatchedStage(OwnKnobsStage):
+    """The host on our patched kernel."""
+
+    weight, latency = THREAD_WEIGHT, GRANULARITY
 
     def make(self, settings: HostSettings) -> ThreadsHost:
         return PatchedCfs(self.journal, probed_with_patch(), settings)
 
-    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
-        if isinstance(value, frozenset):
-            super().meddle(vcpu, which, value)
-        else:
-            kind = THREAD_WEIGHT if which is Knob.WEIGHT else GRANULARITY
-            knob.write(KnobRef(vcpu, kind), value)
 
-    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
-        """0 stands for a knob that nobody has set."""
-        mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
-        weight, granularity = (
-            _or_zero(knob.read(KnobRef(vcpu, kind))) for kind in (THREAD_WEIGHT, GRANULARITY)
-        )
-        return Knobs(weight, granularity, mask)
-
-
-class ExtStage(MainlineStage):
+class ExtStage(OwnKnobsStage):
     """The host whose scheduler is ours: knobs are words to it."""
+
+    weight, latency = EXT_WEIGHT, EXT_LATENCY
 
     def make(self, settings: HostSettings) -> ThreadsHost:
         return SchedExt(self.journal, probed_with_scheduler(), settings)
-
-    def meddle(self, vcpu: VcpuId, which: Knob, value: KnobValue) -> None:
-        if isinstance(value, frozenset):
-            super().meddle(vcpu, which, value)
-        else:
-            kind = EXT_WEIGHT if which is Knob.WEIGHT else EXT_LATENCY
-            knob.write(KnobRef(vcpu, kind), value)
-
-    def held_by_kernel(self, vcpu: VcpuId) -> Knobs:
-        """0 stands for a knob that nobody has set."""
-        mask = frozenset(Core(cpu) for cpu in affinity.get(vcpu.tid))
-        weight, latency = (_or_zero(knob.read(KnobRef(vcpu, kind))) for kind in (EXT_WEIGHT, EXT_LATENCY))
-        return Knobs(weight, latency, mask)
 
 
 def _or_zero(value: knob.NativeValue) -> int:

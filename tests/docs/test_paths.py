@@ -1,5 +1,5 @@
-"""Every file and every test that a page names is there, and every heading that code cites. Decisions tell of their
-own time."""
+"""Every file and every test that a page names is there, and every heading that code cites. Decisions tell
+of their own time."""
 
 from __future__ import annotations
 

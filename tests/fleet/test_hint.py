@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from dasec.commands.cli import commands
 from dasec.commands.fleet_numbers import OF_HOSTS, OF_WORKLOADS
 from dasec.errors import Refusal
+from dasec.lab.kit.process import free_port
 from tests.conftest import REPOSITORY, refuse
 
-from ..unit.service.test_metrics import free_port
 from .prometheus_server import Answers, Series, labels, serving
 
 WAIT_S = 60.0

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from dasec.lab.kit.process import free_port
 from tests.conftest import REPOSITORY, refuse
 
+from ..unit.service.metrics import exporter
 from ..unit.service.periods import STATE, busy_history
-from ..unit.service.test_metrics import exporter, free_port, renamed
+from ..unit.service.test_metrics import renamed
 
 RULES = REPOSITORY / "fleet/prometheus"
 WAIT_S = 120.0

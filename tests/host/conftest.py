@@ -15,6 +15,7 @@ from tests.contract.stage import MainlineStage
 
 from ..unit.service.command import NOBODY
 from .group import TestGroup
+from .running import loaded
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +49,13 @@ def group() -> Iterator[TestGroup]:
     made = TestGroup("host")
     yield made
     made.close()
+
+
+@pytest.fixture
+def busy() -> Iterator[list[int]]:
+    """The tids of a process whose threads burn now and then; its pid is the first."""
+    with loaded("threads", "--threads", "7", "--burst-us", "300", "--rate", "100") as (process, ready):
+        yield [process.pid, *ready["tids"]]
 
 
 @pytest.fixture

@@ -17,18 +17,22 @@ from guests.waiting import PATIENCE_S, wait_for
 
 
 @contextmanager
-def burner(threads: int = 8, *, rate: float = 100) -> Iterator[subprocess.Popen[str]]:
-    """A process whose threads burn now and then; it has all of them."""
-    numbers = ["--threads", str(threads - 1), "--burst-us", "300", "--rate", str(rate)]
-    with subprocess.Popen(
-        [str(find_tool()), "threads", *numbers], stdout=subprocess.PIPE, text=True
-    ) as process:
+def loaded(*words: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """`dasec-load` from when it has all its threads: its process, and what it says of them."""
+    with subprocess.Popen([str(find_tool()), *words], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            assert json.loads(process.stdout.readline())["pid"] == process.pid
-            yield process
+            yield process, json.loads(process.stdout.readline())
         finally:
             process.kill()
+
+
+@contextmanager
+def burner(threads: int = 8, *, rate: float = 100, burst_us: int = 300) -> Iterator[subprocess.Popen[str]]:
+    """A process whose threads burn now and then; it has all of them."""
+    numbers = ("--threads", str(threads - 1), "--burst-us", str(burst_us), "--rate", str(rate))
+    with loaded("threads", *numbers) as (process, _):
+        yield process
 
 
 class Running:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,72 +12,33 @@ from pathlib import Path
 import pytest
 
 from dasec.hosts.probe.binding import binding_limits
-from dasec.lab.load_tool import find_tool
 from dasec.linux import bandwidth
 from guests.waiting import wait_for
 
 from .group import TestGroup
+from .limited import CAPS, LIMITED, OWN_GROUPS, WORKLOAD, Threads, serving, used_ns
 from .running import Running
 
 pytestmark = pytest.mark.host
 
-CONFIG = """
-period_ms = 80
-[host]
-own_cgroups = true
-weights = "on"
-[bandwidth]
-caps = true
-[guard]
-enabled = false
-[[workload]]
-name = "limited"
-pids = [{pid}]
-"""
-
 
 @contextmanager
-def service(group: TestGroup, place: Path) -> Iterator[subprocess.Popen[str]]:
-    """One that serves a few requests beside three threads that always compute, all below one limit."""
-    options = [
-        "--seconds",
-        "60",
-        "--rate",
-        "60",
-        "--helpers",
-        "1",
-        "--serial-us",
-        "1000",
-        "--helper-us",
-        "500",
-    ]
-    options += ["--background", "3", "--background-burst-us", "20000", "--background-rate", "60"]
-    command = [str(find_tool()), "service", *options, "--out", str(place / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        group.enter(process.pid)
-        try:
-            yield process
-        finally:
-            process.kill()
+def service(group: TestGroup, place: Path) -> Iterator[tuple[Path, Threads]]:
+    """The configuration to manage it, and its threads, all below one limit."""
+    with serving(LIMITED, place / "out") as (pid, threads):
+        group.enter(pid)
+        config = place / "dasec.toml"
+        config.write_text(CAPS + OWN_GROUPS + WORKLOAD.format(name="limited", pid=pid))
+        yield config, threads
 
 
-def threads_of(process: subprocess.Popen[str]) -> dict[str, int]:
-    assert process.stdout is not None
-    found: dict[str, int] = json.loads(process.stdout.readline())["threads"]
-    return found
-
-
-def cpu_ns(tid: int) -> int:
-    return int(Path(f"/proc/{tid}/schedstat").read_text().split()[0])
-
-
-def measured(group: TestGroup, threads: dict[str, int], seconds: float) -> tuple[float, float, float]:
+def measured(group: TestGroup, threads: Threads, seconds: float) -> tuple[float, float, float]:
     """For how long the limit stops threads, and what the background and the others use, in CPUs."""
-    begun_ns, before = time.monotonic_ns(), {name: cpu_ns(tid) for name, tid in threads.items()}
+    begun_ns, before = time.monotonic_ns(), {name: used_ns(tid) for name, tid in threads.items()}
     stopped = bandwidth.usage_of(str(group.directory)).throttled_ns
     time.sleep(seconds)
     took_ns = time.monotonic_ns() - begun_ns
-    used = {name: (cpu_ns(tid) - before[name]) / took_ns for name, tid in threads.items()}
+    used = {name: (used_ns(tid) - before[name]) / took_ns for name, tid in threads.items()}
     stopped = bandwidth.usage_of(str(group.directory)).throttled_ns - stopped
     background = sum(cpus for name, cpus in used.items() if name.startswith("bg-"))
     return stopped / took_ns, background, sum(used.values()) - background
@@ -88,11 +47,8 @@ def measured(group: TestGroup, threads: dict[str, int], seconds: float) -> tuple
 def test_where_a_limit_binds_the_background_is_capped_and_the_limit_stops_nobody(
     group: TestGroup, tmp_path: Path
 ) -> None:
-    with service(group, tmp_path) as process:
+    with service(group, tmp_path) as (config, threads):
         group.limit("", 80)
-        threads = threads_of(process)
-        config = tmp_path / "dasec.toml"
-        config.write_text(CONFIG.format(pid=process.pid))
         stopped_before, _, _ = measured(group, threads, 2)
         with Running(tmp_path, config) as daemon:
             wait_for(lambda: daemon.status()["knobs_held"]["cap"] == 3)
@@ -109,9 +65,8 @@ def test_where_a_limit_binds_the_background_is_capped_and_the_limit_stops_nobody
 
 
 def test_a_probe_tells_which_limits_stop_threads_now(group: TestGroup, tmp_path: Path) -> None:
-    with service(group, tmp_path) as process:
+    with service(group, tmp_path):
         group.limit("", 50)
-        threads_of(process)
         told = {one.group: one for one in binding_limits()}
         assert told[group.group].cores == 0.5
         assert told[group.group].stopped > 0
@@ -119,11 +74,8 @@ def test_a_probe_tells_which_limits_stop_threads_now(group: TestGroup, tmp_path:
 
 
 def test_caps_of_a_killed_daemon_are_put_back_by_its_keeper(group: TestGroup, tmp_path: Path) -> None:
-    with service(group, tmp_path) as process:
+    with service(group, tmp_path) as (config, _):
         group.limit("", 80)
-        threads_of(process)
-        config = tmp_path / "dasec.toml"
-        config.write_text(CONFIG.format(pid=process.pid))
         with Running(tmp_path, config) as daemon:
             wait_for(lambda: daemon.status()["knobs_held"]["cap"] == 3)
             os.kill(daemon.pid, signal.SIGKILL)

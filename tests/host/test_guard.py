@@ -10,9 +10,7 @@ import pytest
 from dasec.errors import ExitStatus
 
 from ..unit.service.command import configuration, dasec
-from .test_run import busy, knobs
-
-__all__ = ["busy"]
+from .daemons import knobs
 
 pytestmark = pytest.mark.host
 

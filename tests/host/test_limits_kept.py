@@ -7,18 +7,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from dasec.errors import ExitStatus
 from dasec.lab.kit.tree import Group, Tree
-from dasec.lab.load_tool import find_tool
 from dasec.linux import bandwidth
 
 from .group import TestGroup
+from .limited import ALWAYS, CAPS, LIMITED, OWN_GROUPS, WORKLOAD, Threads, serving, used_ns
 from .running import Running
 
 pytestmark = pytest.mark.host
@@ -28,45 +27,15 @@ LIMIT, LIMIT_CORES = "8000 20000", 0.4
 GIVEN, GIVEN_CORES = "6000 20000", 0.3
 """In periods of 20 ms: with those of 100 ms ten seconds have one quota more or less, which is one percent."""
 
-CONFIG = """
-period_ms = 80
-[host]
-own_cgroups = true
-weights = "on"
-[bandwidth]
-caps = true
-[guard]
-enabled = false
-"""
-WORKLOAD = """
-[[workload]]
-name = "{name}"
-pids = [{pid}]
-"""
-ALWAYS = "--background-burst-us 20000 --background-rate 60"
-LIMITED = f"--rate 60 --helpers 1 --serial-us 1000 --helper-us 500 --background 3 {ALWAYS}"
+CONFIG = CAPS + OWN_GROUPS
 DIVIDED = f"--rate 250 --helpers 1 --serial-us 1500 --helper-us 2000 --background 2 {ALWAYS}"
-"""Of the second both threads that serve want more than they were given."""
+"""Both threads that serve want more than they were given."""
 
 ONLY_COMPUTES = f"--rate 0.000001 --helpers 0 --background 3 {ALWAYS}"
-Threads = dict[str, int]
 
 
-@contextmanager
-def service(options: str, place: Path) -> Iterator[tuple[int, Threads]]:
-    """Its process, and its threads by name."""
-    command = [str(find_tool()), "service", "--seconds", "60", *options.split(), "--out", str(place)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.pid, json.loads(process.stdout.readline())["threads"]
-        finally:
-            process.kill()
-
-
-def used_ns(threads: Collection[int]) -> int:
-    """On CPUs."""
-    return sum(int(Path(f"/proc/{tid}/schedstat").read_text().split()[0]) for tid in threads)
+def used_by(threads: Threads) -> int:
+    return sum(map(used_ns, threads.values()))
 
 
 def rules(record: Path) -> Counter[str]:
@@ -84,7 +53,7 @@ def test_with_caps_and_loans_no_more_is_used_in_ten_seconds_than_limit_and_quota
     """From the daemon's first look on: it writes most before the reserve is settled."""
     with ExitStack() as ends:
         (whole, limited), (parts, divided) = (
-            ends.enter_context(service(options, tmp_path / name))
+            ends.enter_context(serving(options, tmp_path / name))
             for name, options in (("limited", LIMITED), ("divided", DIVIDED))
         )
         group.enter(whole, "whole")
@@ -102,9 +71,9 @@ def test_with_caps_and_loans_no_more_is_used_in_ten_seconds_than_limit_and_quota
         )
         with Running(tmp_path, config, record=record) as daemon:
             begun_ns = time.monotonic_ns()
-            before = [used_ns(threads.values()) for threads in (limited, divided)]
+            before = [used_by(threads) for threads in (limited, divided)]
             time.sleep(SECONDS)
-            after = [used_ns(threads.values()) for threads in (limited, divided)]
+            after = [used_by(threads) for threads in (limited, divided)]
             took_ns = time.monotonic_ns() - begun_ns
             daemon.stop()
         by_limit, by_quotas = ((end - begin) / took_ns for begin, end in zip(before, after, strict=True))
@@ -120,7 +89,7 @@ def test_where_nobody_is_waited_for_or_nobody_is_limited_no_quota_is_written(
 ) -> None:
     with ExitStack() as ends:
         (computes, _), (free, _) = (
-            ends.enter_context(service(options, tmp_path / name))
+            ends.enter_context(serving(options, tmp_path / name))
             for name, options in (("computes", ONLY_COMPUTES), ("free", LIMITED))
         )
         group.enter(computes, "computes")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,31 +11,18 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.kit.tree import Group, Tree
-from dasec.lab.load_tool import find_tool
 from dasec.linux import bandwidth
 from guests.waiting import wait_for
 
 from .group import TestGroup
+from .limited import ALWAYS, CAPS, WORKLOAD, Threads, serving
 from .running import Running
 
 pytestmark = pytest.mark.host
 
 GIVEN_CORES = 0.3
 GIVEN = "30000 100000"
-CONFIG = """
-period_ms = 80
-[bandwidth]
-caps = true
-[guard]
-enabled = false
-[[workload]]
-name = "divided"
-pids = [{pid}]
-"""
-SERVICE = (
-    "service --seconds 60 --rate 250 --helpers 1 --serial-us 300 --helper-us 2000"
-    " --background 3 --background-burst-us 20000 --background-rate 60"
-)
+SERVICE = f"--rate 250 --helpers 1 --serial-us 300 --helper-us 2000 --background 3 {ALWAYS}"
 """Its helper would use half a CPU."""
 
 
@@ -46,7 +31,7 @@ class Vm:
     """A process whose threads have a group with a quota each."""
 
     tree: Tree
-    threads: dict[str, int]
+    threads: Threads
     pid: int
 
     def quota(self, name: str) -> str:
@@ -62,19 +47,13 @@ class Vm:
 
 @pytest.fixture
 def vm(group: TestGroup, tmp_path: Path) -> Iterator[Vm]:
-    command = [str(find_tool()), *SERVICE.split(), "--out", str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        group.enter(process.pid)
-        assert process.stdout is not None
-        threads: dict[str, int] = json.loads(process.stdout.readline())["threads"]
+    with serving(SERVICE, tmp_path / "out") as (pid, threads):
+        group.enter(pid)
         tree = Tree(group.hierarchy.version, group.directory, group.group)
         tree.make(Group(name, threaded=True, quota_cores=GIVEN_CORES) for name in threads)
         for name, tid in threads.items():
             tree.place(tid, name)
-        try:
-            yield Vm(tree, threads, process.pid)
-        finally:
-            process.kill()
+        yield Vm(tree, threads, pid)
 
 
 def test_a_stopped_helper_borrows_and_a_killed_daemon_leaves_every_quota_as_it_was_last_given(
@@ -82,7 +61,7 @@ def test_a_stopped_helper_borrows_and_a_killed_daemon_leaves_every_quota_as_it_w
 ) -> None:
     assert set(vm.quotas().values()) == {GIVEN}
     config = tmp_path / "dasec.toml"
-    config.write_text(CONFIG.format(pid=vm.pid))
+    config.write_text(CAPS + WORKLOAD.format(name="divided", pid=vm.pid))
     helper = next(name for name in vm.threads if name.startswith("helper"))
     background = [name for name in vm.threads if name.startswith("bg-")]
     with Running(tmp_path, config) as daemon:

@@ -13,13 +13,14 @@ from typing import NamedTuple
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from dasec.lab.kit.process import free_port
 from dasec.linux import procfs
 from guests.waiting import wait_for
 
 from ..unit.service.command import configuration
-from ..unit.service.test_metrics import LOOPBACK, free_port
+from ..unit.service.metrics import LOOPBACK
 from .children import Children
-from .test_run import daemon
+from .daemons import daemon
 
 pytestmark = [pytest.mark.host, pytest.mark.timing]
 

@@ -5,7 +5,6 @@ Run in a guest by tests/vm/test_patched_kernel.py; skipped on a kernel without t
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -21,7 +20,6 @@ from dasec.hosts.patched.files import ProcessFiles
 from dasec.knobs import knob
 from dasec.knobs.knob import KnobRef, Write
 from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
-from dasec.lab.load_tool import find_tool
 from dasec.linux import dasecfile, procfs
 from dasec.linux.errors import ThreadGone
 from dasec.model import Change, Knob, Outcome, ThreadState, VcpuId
@@ -32,6 +30,7 @@ from tests.contract.stage import PatchedStage, probed_with_patch, roster
 
 from ..unit.service.command import configuration, dasec
 from .group import TestGroup
+from .running import burner
 
 pytestmark = pytest.mark.host
 
@@ -74,12 +73,8 @@ def stage(tmp_path: Path) -> Iterator[PatchedStage]:
 @pytest.fixture
 def busy() -> Iterator[int]:
     """A process whose threads burn now and then."""
-    command = [str(find_tool()), "threads", "--threads", "7", "--burst-us", "100", "--rate", "20"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["pid"]
-        process.terminate()
-        process.communicate()
+    with burner(8, rate=20, burst_us=100) as process:
+        yield process.pid
 
 
 def moved(before: Fingerprint, busy: int) -> bool:

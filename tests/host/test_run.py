@@ -3,78 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from dasec.errors import ExitStatus
-from dasec.lab.load_tool import find_tool
-from dasec.linux import affinity, cgroupfs, procfs, schedattr
+from dasec.linux import cgroupfs, schedattr
 from dasec.safety.groups import PROBE_GROUP
 from guests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import as_nobody, configuration, dasec
+from .daemons import BUSY, PAPER, PROBED, daemon, knobs
 
 pytestmark = pytest.mark.host
-
-# The guard would take the policy off and put it on again.
-PROBED = "period_ms = 20\n[guard]\nenabled = false\n[host]\nown_cgroups = true\n"
-BUSY = f'{PROBED}weights = "on"\n'
-"""As all tests but the first have it: to try whether this kernel starves groups (tests/host/test_probe.py)
-takes the probe up to two seconds of both cores at each start."""
-
-PAPER = f'policy = "dasec"\n{BUSY}'
-
-
-@pytest.fixture
-def busy() -> Iterator[list[int]]:
-    """The tids of a process whose threads burn now and then; its pid is the first."""
-    command = [str(find_tool()), "threads", "--threads", "7", "--burst-us", "300", "--rate", "100"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        ready = json.loads(process.stdout.readline())
-        yield [ready["pid"], *ready["tids"]]
-        process.terminate()
-        process.communicate()
-
-
-@contextmanager
-def daemon(tmp_path: Path, config: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """A running daemon that has reported at least once; ended by the test."""
-    state = tmp_path / "state"
-    command = [
-        sys.executable,
-        "-m",
-        "dasec",
-        "run",
-        "--config",
-        str(config),
-        "--directory",
-        str(state),
-        *options,
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            wait_for(lambda: (state / "status.json").exists() or process.poll() is not None)
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-
-
-def knobs(tids: list[int]) -> list[tuple[int, tuple[int, ...], bytes]]:
-    """Slice, mask and cgroup of each thread as the kernel has them."""
-    return [
-        (schedattr.get(tid).slice_ns, affinity.get(tid), Path(f"/proc/{tid}/cgroup").read_bytes())
-        for tid in tids
-    ]
 
 
 @pytest.mark.parametrize("policy", ["dasec", "static"])
@@ -134,76 +78,6 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
         assert process.returncode == ExitStatus.DONE, errors
     assert knobs(busy) == before
     assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED
-
-
-def names_in(directory: Path) -> list[str]:
-    """Without a file that the daemon is just replacing (linux/whole_file.py)."""
-    return sorted(path.name for path in directory.iterdir() if path.suffix != ".new")
-
-
-def test_a_second_daemon_is_refused_before_it_touches_anything_of_the_first(
-    tmp_path: Path, busy: list[int]
-) -> None:
-    record, textfile, state = tmp_path / "r", tmp_path / "dasec.prom", tmp_path / "state"
-    metrics = f'[metrics]\ntextfile = "{textfile}"\n'
-    config = configuration(tmp_path, PAPER + metrics, f"pids = [{busy[0]}]")
-    with daemon(tmp_path, config, "--record", str(record)):
-        wait_for(lambda: textfile.exists() and record.stat().st_size > 0)
-        before = (record.stat().st_ino, names_in(tmp_path))
-        for _ in range(2):
-            second = dasec("run", "--config", config, "--record", record, "--directory", state)
-            assert (second.status, len(second.errors)) == (ExitStatus.HOST, 1)
-        assert (record.stat().st_ino, names_in(tmp_path)) == before
-        assert dasec("explain", "a", "--directory", state).status == ExitStatus.DONE
-
-
-def test_a_daemon_in_another_directory_is_refused_while_one_runs(tmp_path: Path, busy: list[int]) -> None:
-    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
-    with daemon(tmp_path, config) as process:
-        second = dasec("run", "--config", config, "--periods", "1", "--directory", tmp_path / "other")
-        assert second.status == ExitStatus.HOST
-        assert len(second.errors) == 1
-        assert f"another daemon, process {process.pid} " in second.errors[0]
-
-
-def test_a_daemon_puts_back_first_what_a_killed_one_left_in_another_directory(
-    tmp_path: Path, busy: list[int]
-) -> None:
-    before = knobs(busy)
-    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
-    with daemon(tmp_path, config) as process:
-        wait_for(lambda: knobs(busy) != before)
-        (keeper,) = [pid for pid in procfs.process_ids() if _parent(pid) == process.pid]
-        process.send_signal(signal.SIGSTOP)  # it must not start another keeper
-        for pid in (keeper, process.pid):
-            os.kill(pid, signal.SIGKILL)
-        process.wait()
-    assert knobs(busy) != before
-    second = dasec("run", "--config", config, "--periods", "1", "--directory", tmp_path / "other")
-    assert second.status == ExitStatus.DONE
-    assert [line for line in second.errors if f"left in {tmp_path / 'state'}" in line], second.errors
-    assert knobs(busy) == before
-
-
-def _parent(pid: int) -> int:
-    status = Path(f"/proc/{pid}/stat").read_text()
-    return int(status.rpartition(")")[2].split()[1])
-
-
-def test_a_daemon_whose_directory_is_removed_has_it_again_at_its_next_look(
-    tmp_path: Path, busy: list[int]
-) -> None:
-    before, state = knobs(busy), tmp_path / "state"
-    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
-    with daemon(tmp_path, config) as process:
-        wait_for(lambda: knobs(busy) != before)
-        shutil.rmtree(state)
-        wait_for(lambda: (state / "journal").exists())
-        second = dasec("run", "--config", config, "--periods", "1", "--directory", state)
-        assert (second.status, len(second.errors)) == (ExitStatus.HOST, 1)
-        process.kill()
-        process.wait()
-        wait_for(lambda: knobs(busy) == before)
 
 
 def test_a_probe_that_is_ended_leaves_no_group_and_of_a_killed_one_verify_tells(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dasec.lab.kit.process import free_port
 from dasec.linux import cgroupfs, procfs, schedattr
 from dasec.linux.errors import ThreadGone
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
@@ -125,7 +125,7 @@ class World:
     def __init__(self, seed: int, seconds: float) -> None:
         parent = f"/dasec-test-hostile-{os.getpid()}"
         self._stack = contextlib.ExitStack()
-        self.port = _free_port()
+        self.port = free_port()
         self.cpuset = self._stack.enter_context(contextlib.closing(Delegated("cpuset", parent)))
         for group in (parent, self.cpuset.group):
             self.cpuset.write(group, "cpuset.cpus", cgroup_text(self.cpuset, "cpuset.cpus"))
@@ -236,11 +236,6 @@ def threads_that_differ(before: Fingerprint, after: Fingerprint) -> tuple[str, .
 def cgroup_text(place: Delegated, name: str) -> str:
     """What the top group has."""
     return Path(place.hierarchy.mount, name).read_text().strip()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def unprintable(text: str) -> list[str]:

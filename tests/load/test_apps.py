@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.kit.driver import WorkDone, WorkKind, WorkOrder
+from dasec.lab.kit.driver import WorkKind, WorkOrder
 from dasec.lab.kit.process import free_port, in_session
 from experiments.drivers import selftest
 from experiments.drivers.catalogue import DRIVERS
@@ -19,6 +19,7 @@ from experiments.drivers.selftest import run, trial_of
 from experiments.places.places import Anywhere
 
 from ..conftest import refuse
+from .orders import carried_out
 from .test_memcached import server
 from .tool import Tool
 
@@ -35,16 +36,6 @@ def order(
     folder: Path, threads: int = 3, seed: int = 1, options: Mapping[str, str] | None = None
 ) -> WorkOrder:
     return WorkOrder("one", threads, 200, seed, 0.05, 0.2, folder, options or {})
-
-
-def do(name: str, asked: WorkOrder) -> WorkDone:
-    running = DRIVERS[name].start(asked, Anywhere())
-    try:
-        running.await_up()
-        running.begin(time.monotonic_ns() + 50_000_000)
-        return running.finish()
-    finally:
-        running.stop()
 
 
 @pytest.mark.parametrize("name", [*NATIVE, *PACKAGED])
@@ -66,7 +57,7 @@ def test_an_application_does_something_that_is_measured(name: str, tmp_path: Pat
 def test_same_seed_same_arrivals_and_another_seed_others(name: str, tmp_path: Path) -> None:
     found = []
     for number, seed in enumerate((5, 5, 6)):
-        arrivals = do(name, order(tmp_path / str(number), seed=seed)).arrivals
+        arrivals = carried_out(DRIVERS[name], order(tmp_path / str(number), seed=seed)).arrivals
         assert arrivals is not None
         found.append(arrivals.read_bytes())
     assert found[0] == found[1] != found[2]
@@ -143,7 +134,7 @@ def test_an_order_that_makes_no_sense_is_one_line(
     name: str, threads: int, options: dict[str, str], complaint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(Refusal) as caught:
-        do(name, order(tmp_path / "order", threads, options=options))
+        carried_out(DRIVERS[name], order(tmp_path / "order", threads, options=options))
     (line,) = caught.value.lines
     assert complaint in line
 

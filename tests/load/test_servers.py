@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
-from dasec.lab.kit.driver import Driver, WorkDone, WorkOrder
+from dasec.lab.kit.driver import Driver, WorkOrder
 from dasec.lab.kit.process import name_of, thread_ids
 from experiments.drivers.redis import Saving
 from experiments.drivers.servers import SERVERS
@@ -19,6 +19,7 @@ from guests.built import HostCannotError
 from guests.waiting import wait_for
 
 from ..conftest import refuse
+from .orders import carried_out
 from .tool import Tool
 
 SCRIPT = '#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {file} "$@"\n'
@@ -51,16 +52,6 @@ def order(folder: Path, threads: int, **options: str) -> WorkOrder:
     return WorkOrder("one", threads, 400, 1, 0.05, 0.3, folder, told)
 
 
-def do(name: str, asked: WorkOrder) -> WorkDone:
-    running = SERVERS[name].start(asked, Anywhere())
-    try:
-        running.await_up()
-        running.begin(time.monotonic_ns() + 500_000_000)
-        return running.finish()
-    finally:
-        running.stop()
-
-
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -73,7 +64,7 @@ def do(name: str, asked: WorkOrder) -> WorkDone:
 def test_every_request_is_answered_without_an_error(
     name: str, options: dict[str, str], tmp_path: Path
 ) -> None:
-    done = do(name, order(tmp_path / "order", 1, **options))
+    done = carried_out(SERVERS[name], order(tmp_path / "order", 1, **options), after_ns=500_000_000)
     assert done.work > 0
     assert (done.errors, done.unfinished) == (0, 0)
 

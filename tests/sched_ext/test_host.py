@@ -20,7 +20,6 @@ from dasec.hosts.host import HostSettings
 from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
 from dasec.hosts.sched_ext.kernel import LIMITS_EVERY
-from dasec.lab.load_tool import find_tool
 from dasec.linux import extwords, procfs
 from dasec.model import Capabilities, Change, Core, Knob, KnobValue, Outcome, VcpuId
 from dasec.safety.fingerprint import differences, fingerprint
@@ -28,6 +27,7 @@ from dasec.safety.journal.journal import Journal
 from guests.waiting import wait_for as wait_until
 from tests.contract.stage import roster
 
+from ..host.running import burner
 from ..unit.service.command import configuration, dasec
 from .machine import HOG, NEEDS_SCHED_EXT, Vm, identity, in_the_end, state, wait_for
 
@@ -177,11 +177,8 @@ def test_a_dry_run_loads_no_scheduler(vms: dict[str, Vm], tmp_path: Path, capabi
 @pytest.fixture
 def busy() -> Iterator[int]:
     """A process whose threads work in short bursts, and one of them more than the others."""
-    command = [str(find_tool()), "threads", "--threads", "5", "--burst-us", "100", "--rate", "20"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["pid"]
-        process.kill()
+    with burner(6, rate=20, burst_us=100) as process:
+        yield process.pid
 
 
 def has_word(pid: int) -> bool:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 
-from ...knobs import knob
-from ...knobs.knob import KnobRef
 from ...knobs.patched import GRANULARITY, THREAD_WEIGHT
 from ...knobs.weights import weight_of_nice
 from ...linux import procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...model import Knob, Knobs
-from ..threads.adopt import Adoption
+from ..threads.adopt import Adoption, number_held
 from ..threads.thread import ManagedThread
 
 
@@ -39,7 +37,7 @@ class PatchedAdoption:
         try:
             thread.knobs = Knobs(
                 self._weight(thread),
-                self._shown(thread, Knob.RESCHEDULING_LATENCY),
+                number_held(thread, Knob.RESCHEDULING_LATENCY, self.proc),
                 thread.knobs.affinity,
             )
         except OSError as error:
@@ -53,13 +51,7 @@ class PatchedAdoption:
     def _weight(self, thread: ManagedThread) -> int | None:
         if thread.weight is not None or not self.stock.capabilities.weight:
             return thread.knobs.weight
-        return self._shown(thread, Knob.WEIGHT)
-
-    def _shown(self, thread: ManagedThread, which: Knob) -> int:
-        kind = thread.kind_of(which)
-        value = thread.model_of(kind, knob.read_known(KnobRef(thread.id, kind), self.proc))
-        assert isinstance(value, int), f"{kind} is a number"
-        return value
+        return number_held(thread, Knob.WEIGHT, self.proc)
 
 
 def _why(error: OSError) -> str:

@@ -16,7 +16,7 @@ from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...linux.schedattr import SCHED_EXT
 from ...model import Knob, Knobs
-from ..threads.adopt import Adoption
+from ..threads.adopt import Adoption, number_held
 from ..threads.thread import HeldKnob, ManagedThread
 
 
@@ -47,10 +47,11 @@ class ExtAdoption:
         if self.has_ended():
             thread.knobs = Knobs(None, None, thread.knobs.affinity)
             return thread
+        proc, weighs = self.stock.proc, self.stock.capabilities.weight
         try:
             thread.knobs = Knobs(
-                self._shown(thread, Knob.WEIGHT) if self.stock.capabilities.weight else None,
-                self._shown(thread, Knob.RESCHEDULING_LATENCY),
+                number_held(thread, Knob.WEIGHT, proc) if weighs else None,
+                number_held(thread, Knob.RESCHEDULING_LATENCY, proc),
                 thread.knobs.affinity,
             )
             if self.switches:
@@ -77,9 +78,3 @@ class ExtAdoption:
             journal.settle((ref,))
             raise
         thread.hold(HeldKnob(ref, prior, SCHED_EXT, prior, SCHED_EXT))
-
-    def _shown(self, thread: ManagedThread, which: Knob) -> int:
-        kind = thread.kind_of(which)
-        value = thread.model_of(kind, knob.read_known(KnobRef(thread.id, kind), self.stock.proc))
-        assert isinstance(value, int), f"{kind} is a number"
-        return value

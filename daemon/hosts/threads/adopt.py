@@ -15,7 +15,7 @@ from ...knobs.weights import group_weight
 from ...linux import affinity, cgroupfs, procfs, schedattr
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...linux.printable import printable
-from ...model import NEUTRAL_WEIGHT, Capabilities, Core, Knobs, Vcpu, VcpuId
+from ...model import NEUTRAL_WEIGHT, Capabilities, Core, Knob, Knobs, Vcpu, VcpuId
 from .ahead import WriteAhead
 from .thread import ManagedThread, WeightPlace, why_not
 
@@ -159,3 +159,11 @@ def _has_weight(file: str) -> bool:
         return cgroupfs.read_weight(file) > 0
     except (ThreadGone, OSError):
         return False
+
+
+def number_held(thread: ManagedThread, which: Knob, proc: str) -> int:
+    """What the kernel holds of such a knob, in the model's units. Raises ThreadGone, or OSError."""
+    kind = thread.kind_of(which)
+    value = thread.model_of(kind, knob.read_known(KnobRef(thread.id, kind), proc))
+    assert isinstance(value, int), f"{kind} is a number"
+    return value

@@ -36,28 +36,26 @@ def test_a_file_that_is_no_journal_is_kept_aside_and_reported(place: Path, conte
     journal.close()
 
 
-def test_another_boots_journal_is_void_because_its_knobs_died_with_the_kernel(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _of_another_boot(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal of the boot before lies there and holds something."""
     with monkeypatch.context() as patch:
         patch.setattr(journal_module, "read_boot_id", lambda: "00000000-1111-2222-3333-444444444444")
         old = open_journal(place)
         old.begin([Write(slice_of(1), 0, 4)])
         old.close()
+
+
+@pytest.mark.usefixtures("_of_another_boot")
+def test_another_boots_journal_is_void_because_its_knobs_died_with_the_kernel(place: Path) -> None:
     journal, notices = Journal.open(place, wait_s=0.0)
     assert "another boot" in str(notices[0])
     assert held(journal) == {}
     journal.close()
 
 
-def test_another_boots_lines_are_void_even_without_their_header(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(journal_module, "read_boot_id", lambda: "00000000-1111-2222-3333-444444444444")
-        old = open_journal(place)
-        old.begin([Write(slice_of(1), 0, 4)])
-        old.close()
+@pytest.mark.usefixtures("_of_another_boot")
+def test_another_boots_lines_are_void_even_without_their_header(place: Path) -> None:
     whole = (place / "journal").read_bytes()
     (place / "journal").write_bytes(whole.partition(b"\n")[2])
     journal, notices = Journal.open(place, wait_s=0.0)
