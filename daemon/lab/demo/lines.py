@@ -50,15 +50,15 @@ class Line:
     def answer(self) -> Answer:
         """An effect is what its interval and the plain host's own spread both leave over. A gain in mean or
         p99 counts if the other is not above 1; harm in one is harm."""
-        if self.is_short or any(map(is_wide, self.noise)):
+        if self.is_short:
             return Answer.UNTOLD
-        both = list(zip(self.effect, self.noise, strict=True))
-        if any(one.low > 1 and one.ratio > noise.high for one, noise in both):
+        both = [(one, spread(noise)) for one, noise in zip(self.effect, self.noise, strict=True)]
+        if any(one.low > 1 and one.ratio > unlike for one, unlike in both):
             return Answer.HARM
-        better = any(one.high < 1 and one.ratio < noise.low for one, noise in both)
+        better = any(one.high < 1 and one.ratio < 1 / unlike for one, unlike in both)
         if better and all(one.ratio < 1 for one in self.effect):
             return Answer.GAIN if self.background >= LITTLE_WORK else Answer.HARM
-        return Answer.UNTOLD if any(map(is_wide, self.effect)) else Answer.NOTHING
+        return Answer.UNTOLD if any(map(is_wide, (*self.noise, *self.effect))) else Answer.NOTHING
 
     @property
     def is_short(self) -> bool:
@@ -66,8 +66,14 @@ class Line:
         return len(self.repetitions[0]) < FEWEST
 
 
+def spread(noise: Estimate) -> float:
+    """How unlike itself the plain host may be, as a factor: which of its runs came first is chance, so what
+    they differ by counts in both directions."""
+    return max(noise.high, 1 / noise.low)
+
+
 def is_wide(one: Estimate) -> bool:
-    """Does it leave open too much? Of A/A: was the plain host too unlike itself to tell anything?"""
+    """Does it leave open too much? Of A/A: was the plain host too unlike itself to say that nothing is?"""
     return one.high > NOISE or one.low < 1 / NOISE
 
 
