@@ -63,3 +63,33 @@ def extender(url: str, listen: str, every: float, timeout: float) -> None:
     if not address or not port.isdigit() or int(port) > 65535:
         raise Refusal(ExitStatus.USAGE, f"--listen: {listen}: write it as 127.0.0.1:8888")
     serve(ExtenderWanted(url, address.strip("[]"), int(port), every, timeout), click.echo)
+
+
+@fleet.command()
+@click.option(
+    "--prometheus", "url", required=True, metavar="URL", help="Which hosts there are, with how many cores."
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(0, 4096),
+    default=1,
+    show_default=True,
+    help="Cores of each node that no pod may have alone; 0 only where `apart = true`.",
+)
+@click.option(
+    "--api",
+    metavar="URL",
+    help="Tell that API server, and go on until a signal: a URL as of `kubectl proxy`, or in-cluster.",
+)
+@click.option("--every", type=click.FloatRange(1, 3600), default=60.0, show_default=True, help="Seconds.")
+@click.option("--timeout", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, help="Seconds.")
+@click.option("--remove", is_flag=True, help="No node offers any more.")
+def cores(url: str, keep: int, api: str | None, every: float, timeout: float, remove: bool) -> None:
+    """Show the lines that let Kubernetes count whole cores as dasec.io/core, or tell the cluster itself."""
+    from .fleet_cores import CoresWanted, commands_of, tell
+
+    told = CoresWanted(url, keep, timeout, remove)
+    if api is None:
+        click.echo(commands_of(told))
+    else:
+        tell(told, api, every, lambda line: click.echo(line, err=True))

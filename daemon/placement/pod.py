@@ -10,8 +10,8 @@ from typing import Any
 from ..reservations import Ask, CpuClass
 from .fleet import Resident
 
-ANNOTATION = "dasec/cpu"
-"""Of the pod: shared (as without it), exclusive or whole (docs/reservations.md)."""
+CPU, CPUS = "dasec.io/cpu", "dasec.io/cpus"
+"""Annotations of the pod: shared (as without), exclusive or whole, and how many CPUs (docs/containers.md)."""
 
 SUFFIXES = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "k": Fraction(1000)}
 """Of a quantity (k8s.io/apimachinery, resource.Quantity), as far as one of CPUs has them."""
@@ -27,16 +27,25 @@ def coming(pod: Mapping[str, Any]) -> Resident:
         meta, spec = pod["metadata"], pod["spec"]
         name = f"{meta.get('namespace') or 'default'}/{meta['name']}"
         cores = requested(spec)
-        word = (meta.get("annotations") or {}).get(ANNOTATION, CpuClass.SHARED)
+        ask = _ask(name, meta.get("annotations") or {}, len(spec["containers"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise BadPod(f"this is no pod: {type(error).__name__} {error}") from error
-    if word not in tuple(CpuClass):
-        raise BadPod(f"{name}: annotation {ANNOTATION}: {word!r} is none of {', '.join(CpuClass)}")
-    kind, millicores = CpuClass(word), ceil(cores * 1000)
-    if kind is not CpuClass.SHARED and not millicores:
-        raise BadPod(f"{name}: annotation {ANNOTATION}: {word} of what? it requests no cpu")
-    ask = None if kind is CpuClass.SHARED else Ask(name, millicores, kind)
     return Resident(name, max(1, ceil(cores)), float(cores), 0.0, 0.0, ask)
+
+
+def _ask(name: str, annotations: Mapping[str, str], containers: int) -> Ask | None:
+    """What its containers will ask of the daemon, each for itself; None: they share."""
+    word = annotations.get(CPU, CpuClass.SHARED)
+    if word not in tuple(CpuClass):
+        raise BadPod(f"{name}: annotation {CPU}: {word!r} is none of {', '.join(CpuClass)}")
+    if word == CpuClass.SHARED:
+        return None
+    if CPUS not in annotations:
+        raise BadPod(f"{name}: annotation {CPU}: {word} of how many? add {CPUS}")
+    millicores = ceil(quantity(annotations[CPUS]) * 1000)
+    if not millicores:
+        raise BadPod(f"{name}: annotation {CPUS}: {word} of none: ask for more")
+    return Ask(name, millicores * containers, CpuClass(word))
 
 
 def requested(spec: Mapping[str, Any]) -> Fraction:

@@ -19,7 +19,9 @@ from dasec.commands.fleet_extender import ExtenderServer, ExtenderWanted
 from dasec.errors import Refusal
 from dasec.placement import FleetHost
 from dasec.placement.nodes import BEST, choose, score
-from dasec.placement.pod import BadPod, coming, quantity
+from dasec.placement.pod import CPU, CPUS, BadPod, coming, quantity
+from dasec.reservations import Ask, CpuClass
+from dasec.workloads.containers import consent
 
 from ..properties.test_placement import fleets
 from .prometheus_server import Answers, serving
@@ -31,7 +33,7 @@ NODES = ["full", "empty", "unknown"]
 def pod(cpu: object = "2", **annotations: str) -> dict[str, object]:
     """As the API has it, in short."""
     container = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
-    meta = {"name": "web-7f9", "namespace": "shop", "annotations": {"dasec/cpu": "shared"} | annotations}
+    meta = {"name": "web-7f9", "namespace": "shop", "annotations": {CPU: "shared"} | annotations}
     return {"metadata": meta, "spec": {"containers": [container]}}
 
 
@@ -98,10 +100,22 @@ def test_a_pod_is_never_without_a_node_for_the_sake_of_waiting(port: int) -> Non
 
 
 def test_a_reservation_goes_only_where_it_fits(port: int) -> None:
-    asked = {"Pod": pod("8", **{"dasec/cpu": "whole"}), "NodeNames": ["full", "empty"]}
+    asked = {"Pod": pod("8", **{CPU: "whole", CPUS: "8"}), "NodeNames": ["full", "empty"]}
     found = ask(port, "/filter", asked)
     assert isinstance(found, dict)
     assert (found["NodeNames"], list(found["FailedNodes"])) == (["empty"], ["full"])
+
+
+def test_each_container_of_a_pod_asks_for_what_its_annotation_says() -> None:
+    two = pod("1", **{CPU: "exclusive", CPUS: "1.5"})
+    spec = two["spec"]
+    assert isinstance(spec, dict)
+    spec["containers"] *= 2
+    assert coming(two).ask == Ask("shop/web-7f9", 3000, CpuClass.EXCLUSIVE)
+
+
+def test_the_extender_and_the_daemon_read_the_same_annotations() -> None:
+    assert (CPU, CPUS) == (consent.CPU, consent.CPUS)
 
 
 def test_the_emptier_a_node_the_higher_it_ranks(port: int) -> None:
@@ -141,7 +155,12 @@ def test_what_is_no_question_is_refused_and_it_goes_on(port: int, body: bytes) -
 
 
 def test_bad_annotations_and_quantities_name_the_pod_or_the_text(port: int) -> None:
-    for bad, word in ((pod(**{"dasec/cpu": "mine"}), b"shop/web-7f9"), (pod("2 cores"), b"'2 cores'")):
+    for bad, word in (
+        (pod(**{CPU: "mine"}), b"shop/web-7f9"),
+        (pod(**{CPU: "whole"}), b"dasec.io/cpus"),
+        (pod(**{CPU: "whole", CPUS: "0"}), b"of none"),
+        (pod("2 cores"), b"'2 cores'"),
+    ):
         status, said = post(port, "/filter", json.dumps({"Pod": bad, "NodeNames": []}).encode())
         assert status == 400
         assert word in said
@@ -169,7 +188,7 @@ def test_of_any_fleet_the_chosen_are_some_of_the_named_in_their_order(
 ) -> None:
     hosts = {each.name: each for each in fleet}
     for kind in ("shared", "exclusive", "whole"):
-        new = coming(pod(cpu, **{"dasec/cpu": kind}))
+        new = coming(pod(cpu, **{CPU: kind, CPUS: cpu}))
         found = choose(nodes, hosts, new)
         assert [node for node in nodes if node not in found.failed] == list(found.nodes)
         assert found.nodes or kind != "shared" or not nodes

@@ -14,7 +14,7 @@ from dasec.config.config import load
 
 from .manifests import FOLDER, container_of, daemonset_of, rendered
 
-VARIANTS = ("base", "stable", "canary")
+VARIANTS = ("base", "stable", "canary", "cores")
 KUBERNETES = ("1.29", "1.34", "1.37")
 """Old, between, and the newest that kubernetes-validate knows."""
 
@@ -58,6 +58,22 @@ def test_what_it_may_do_is_what_the_service_may_and_the_way_into_the_hosts_cgrou
     assert may["capabilities"]["drop"] == ["ALL"]
     assert may["allowPrivilegeEscalation"] is False
     assert may["readOnlyRootFilesystem"] is True
+
+
+def test_the_one_pod_that_may_tell_nodes_anything_may_do_nothing_else() -> None:
+    objects = {each["kind"]: each for each in rendered("cores")}
+    assert objects["ClusterRole"]["rules"] == [
+        {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}
+    ]
+    (subject,) = objects["ClusterRoleBinding"]["subjects"]
+    account = objects["ServiceAccount"]["metadata"]
+    pod = objects["Deployment"]["spec"]["template"]["spec"]
+    assert (subject["name"], subject["namespace"]) == (account["name"], account["namespace"])
+    assert pod["serviceAccountName"] == account["name"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    (container,) = pod["containers"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["args"][:2] == ["fleet", "cores"]
 
 
 def test_the_image_is_of_our_package() -> None:

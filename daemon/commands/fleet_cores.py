@@ -1,0 +1,123 @@
+"""`dasec fleet cores`: nodes offer their whole cores, so that kube-scheduler counts who has them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..errors import ExitStatus, Refusal
+from ..linux.printable import printable
+from ..placement.whole_cores import RESOURCE, offered, untold
+from .node_status import ApiServer, Operations, api_server
+from .prometheus import ask, checked
+
+CORES = '{__name__=~"dasec_cores"}'
+POINTER = "/status/capacity/" + RESOURCE.replace("~", "~0").replace("/", "~1")
+"""RFC 6901."""
+
+ANEW_ROUNDS = 10
+"""Then every node is told again: one that was deleted and came back has forgotten."""
+
+
+class CoresWanted(NamedTuple):
+    """The command's arguments. `kept`: cores of each node that nobody may have alone."""
+
+    url: str
+    kept: int
+    timeout_s: float
+    remove: bool
+
+
+def commands_of(told: CoresWanted) -> str:
+    """The lines that tell each node, for a shell; nothing is told. Refuses as `prometheus.ask`, and with
+    status 1 if no host is known."""
+    return "\n".join(
+        shlex.join(
+            (
+                *("kubectl", "patch", "node", printable(node), "--subresource=status", "--type=json"),
+                *("--patch", json.dumps(operations(None if told.remove else cores))),
+            )
+        )
+        for node, cores in sorted(_offered(told).items())
+    )
+
+
+def operations(cores: int | None) -> Operations:
+    """So many cores are offered; None: none are any more, and the resource is gone."""
+    add = {"op": "add", "path": POINTER, "value": str(cores or 0)}
+    return [add] if cores is not None else [add, {"op": "remove", "path": POINTER}]
+
+
+@dataclass
+class Teller:
+    """Tells nodes what they do not know yet. `told`: what each was told last."""
+
+    api: ApiServer
+    say: Callable[[str], None]
+    told: dict[str, int] = field(default_factory=dict)
+    _rounds: int = 0
+    _said: frozenset[str] = frozenset()
+
+    def round(self, now: Mapping[str, int]) -> None:
+        """Once. What cannot be told is said when it begins, and tried again in the next round."""
+        anew = self._rounds % ANEW_ROUNDS == 0
+        self._rounds += 1
+        due = {**self.told, **untold(now, self.told)} if anew else untold(now, self.told)
+        complaints = set()
+        for node, cores in sorted(due.items()):
+            failed = self.api.patch(node, operations(cores))
+            if failed is None:
+                self.told[node] = cores
+            else:
+                self.told.pop(node, None)
+                complaints.add(failed)
+        self.complain(frozenset(complaints))
+
+    def complain(self, complaints: frozenset[str]) -> None:
+        """Each once, as long as it lasts."""
+        for line in sorted(complaints - self._said):
+            self.say(printable(line))
+        self._said = complaints
+
+
+def remove(told: CoresWanted, api: ApiServer) -> None:
+    """From every node of which Prometheus knows. Refuses (status 1) if one still has it."""
+    failed = [line for node in sorted(_offered(told)) if (line := api.patch(node, operations(None)))]
+    if failed:
+        raise Refusal(ExitStatus.FAILED, *map(printable, failed))
+
+
+def tell(told: CoresWanted, where: str, every_s: float, say: Callable[[str], None]) -> None:
+    """Until a signal, or once where the resource is to be removed. Refuses (status 2) a URL that is none."""
+    checked(told.url)
+    api = api_server(where)
+    if told.remove:
+        remove(told, api)
+        return
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    teller = Teller(api, say)
+
+    def round_and_over() -> bool:
+        try:
+            teller.round(_offered(told))
+        except Refusal as refusal:
+            teller.complain(frozenset(refusal.lines))
+        return over.wait(every_s)
+
+    for _ in iter(round_and_over, True):
+        pass
+
+
+def _offered(told: CoresWanted) -> dict[str, int]:
+    samples = ask(told.url, CORES, told.timeout_s)
+    cores = {each.labels.get("instance", ""): int(each.value) for each in samples}
+    if not cores:
+        raise Refusal(ExitStatus.FAILED, f"{told.url}: knows no host: does it scrape one with a daemon?")
+    return offered(cores, told.kept)
