@@ -1,8 +1,9 @@
 """What 10 000 hosts hold at the same p99 with and without us, and what hints add: tables, picture, raw rows.
 
     python -m experiments.studies.fleet [--hosts 10000] [--seeds 5] [--out experiments/studies/fleet/results]
+    python -m experiments.studies.fleet --traces FOLDER --out results/traces
 
-A few minutes on one core, no root.
+A few minutes on one core, no root. With --traces the demand is that of recorded days instead.
 """
 
 from __future__ import annotations
@@ -16,34 +17,48 @@ import click
 
 from .capacity import busy_parts, held, kept
 from .curves import PLAIN, Curve, check, measured
-from .demand import Demand
+from .demand import Demand, VmSource
 from .moves import Start, live
 from .tables import Held, Moved, capacity_table, moves_table, picture
+from .traces import Traces
 
 LIMITS = (1.5, 2.0, 3.0)
 """Of p99, over that of a VM alone."""
 
-DEMANDS = {
-    "as measured": Demand(1.53),
-    "a third of it": Demand(0.51),
-    "higher peaks": Demand(1.53, swing=1.0),
-    "no day": Demand(1.53, swing=0.0),
-    "more noise": Demand(1.53, noise=0.6),
+MEASURED_CORES = 1.53
+"""What a VM of the measured runs used (curves.SWEEP, ratio 1)."""
+
+DEMANDS: dict[str, VmSource] = {
+    "as measured": Demand(MEASURED_CORES),
+    "a third of it": Demand(MEASURED_CORES / 3),
+    "higher peaks": Demand(MEASURED_CORES, swing=1.0),
+    "no day": Demand(MEASURED_CORES, swing=0.0),
+    "more noise": Demand(MEASURED_CORES, noise=0.6),
 }
-"""1.53 cores: what a VM of the measured runs used (curves.SWEEP, ratio 1)."""
 
 ENOUGH = 0.9
 """Below that part of kept hours no more VMs need be tried: capacity.KEPT is above it."""
 
 MOVED_HOSTS, MOVED_DAYS = 100, 3
-MOVED_VMS = {"3 as measured": (Demand(1.53), 3), "14 a third of it": (Demand(0.51), 14)}
+MOVED_VMS = {"as measured": 3, "a third of it": 14}
+"""VMs a host, by demand: crowded on EEVDF."""
 
 
-def all_held(curves: Mapping[str, Curve], hosts: int, seeds: int) -> Iterator[Held]:
+def recorded(folder: Path) -> dict[str, VmSource]:
+    """The same two sizes of VMs, with the days of that folder."""
+    return {
+        "as measured": Traces.read(folder, MEASURED_CORES),
+        "a third of it": Traces.read(folder, MEASURED_CORES / 3),
+    }
+
+
+def all_held(
+    demands: Mapping[str, VmSource], curves: Mapping[str, Curve], hosts: int, seeds: int
+) -> Iterator[Held]:
     """Every demand, seed, limit and arm."""
     alone_ms = curves[PLAIN].alone_ms
     most = max(curve.most_busy(LIMITS[-1] * alone_ms) for curve in curves.values())
-    for name, demand in DEMANDS.items():
+    for name, demand in demands.items():
         for seed in range(seeds):
             busy_at = {1: busy_parts(demand, hosts, 1, seed)}
             while kept(busy_at[len(busy_at)], most) > ENOUGH:
@@ -53,9 +68,10 @@ def all_held(curves: Mapping[str, Curve], hosts: int, seeds: int) -> Iterator[He
                     yield Held(name, limit, arm, seed, held(busy_at, curve, limit * alone_ms))
 
 
-def all_moved(curves: Mapping[str, Curve], seeds: int) -> Iterator[Moved]:
+def all_moved(demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seeds: int) -> Iterator[Moved]:
     """Every size of VMs, placement, with hints and without, seed and arm."""
-    for vms, (demand, each) in MOVED_VMS.items():
+    for name, each in MOVED_VMS.items():
+        demand, vms = demands[name], f"{each} {name}"
         for start in Start:
             for hints in (False, True):
                 for seed in range(seeds):
@@ -80,19 +96,25 @@ def _write(path: Path, kind: type[Held] | type[Moved], rows: list[Held] | list[M
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path(__file__).parent / "results"
 )
-def command(hosts: int, seeds: int, out: Path) -> None:
+@click.option(
+    "--traces",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of recorded days, a file for each VM.",
+)
+def command(hosts: int, seeds: int, out: Path, traces: Path | None) -> None:
     """Simulate, and write the results."""
+    demands = DEMANDS if traces is None else recorded(traces)
     curves = {arm: Curve.through(points) for arm, points in measured().items()}
     out.mkdir(parents=True, exist_ok=True)
     with click.progressbar(
-        all_held(curves, hosts, seeds),
-        length=len(DEMANDS) * seeds * len(LIMITS) * len(curves),
+        all_held(demands, curves, hosts, seeds),
+        length=len(demands) * seeds * len(LIMITS) * len(curves),
         label="what hosts hold",
         file=sys.stderr,
     ) as bar:
         holdings = list(bar)
     with click.progressbar(
-        all_moved(curves, seeds),
+        all_moved(demands, curves, seeds),
         length=len(MOVED_VMS) * len(Start) * 2 * seeds * len(curves),
         label="what hints add",
         file=sys.stderr,

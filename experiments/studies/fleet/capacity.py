@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from .curves import CPUS, Curve, Floats
-from .demand import Demand
+from .demand import VmSource
 
 KEPT = 0.99
 """Part of the hosts' five minutes in which p99 must be within the limit."""
@@ -24,12 +24,12 @@ def balanced(means: Floats, hosts: int) -> np.ndarray[tuple[int], np.dtype[np.in
     return found
 
 
-def busy_parts(demand: Demand, hosts: int, vms_each: int, seed: int) -> Floats:
+def busy_parts(source: VmSource, hosts: int, vms_each: int, seed: int) -> Floats:
     """Of all hosts and steps of a day: the part of a host's CPUs that is asked for, sorted."""
     random = np.random.default_rng(seed)
-    means = demand.means(hosts * vms_each, random)
-    where = balanced(means, hosts)
-    days = [np.bincount(where, asked, hosts) / CPUS for asked in demand.day(means, random)]
+    vms = source.vms(hosts * vms_each, random)
+    where = balanced(vms.means, hosts)
+    days = [np.bincount(where, asked, hosts) / CPUS for asked in vms.day(random)]
     return np.sort(np.concatenate(days))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +25,25 @@ PEAK_SPREAD_H = 1.5
 """Standard deviation of the hour of the peak."""
 
 
+class Vms(Protocol):
+    """Some VMs, with the cores that each asks for on average."""
+
+    @property
+    def means(self) -> Floats: ...
+
+    def day(self, random: np.random.Generator) -> Iterator[Floats]:
+        """Cores that each asks for, step by step."""
+        ...
+
+
+class VmSource(Protocol):
+    """Where the VMs of a fleet come from."""
+
+    def vms(self, count: int, random: np.random.Generator) -> Vms:
+        """So many of them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """`mean_cores`: of an average VM. `unlike`: how far the VMs' means differ; `swing`: how far a day's peak
@@ -34,17 +54,27 @@ class Demand:
     swing: float = 0.5
     noise: float = 0.3
 
-    def means(self, vms: int, random: np.random.Generator) -> Floats:
-        """Cores that each VM asks for on average."""
-        return self.mean_cores * np.exp(random.normal(-(self.unlike**2) / 2, self.unlike, vms))
+    def vms(self, count: int, random: np.random.Generator) -> GeneratedVms:
+        """Each with a mean of its own."""
+        means = self.mean_cores * np.exp(random.normal(-(self.unlike**2) / 2, self.unlike, count))
+        return GeneratedVms(means, self)
 
-    def day(self, means: Floats, random: np.random.Generator) -> Iterator[Floats]:
-        """Cores that each VM asks for, step by step."""
-        peaks = random.normal(20, PEAK_SPREAD_H, len(means))
-        state = random.normal(0, self.noise, len(means))
-        fresh = self.noise * np.sqrt(1 - MEMORY**2)
+
+@dataclass(frozen=True, slots=True)
+class GeneratedVms:
+    """VMs of such a demand."""
+
+    means: Floats
+    demand: Demand
+
+    def day(self, random: np.random.Generator) -> Iterator[Floats]:
+        """Cores that each asks for, step by step."""
+        noise = self.demand.noise
+        peaks = random.normal(20, PEAK_SPREAD_H, len(self.means))
+        state = random.normal(0, noise, len(self.means))
+        fresh = noise * np.sqrt(1 - MEMORY**2)
         for step in range(STEPS):
             hour = 24 * step / STEPS
-            of_day = 1 + self.swing * np.cos((hour - peaks) * np.pi / 12)
-            yield means * of_day * np.exp(state - self.noise**2 / 2)
-            state = MEMORY * state + random.normal(0, fresh, len(means))
+            of_day = 1 + self.demand.swing * np.cos((hour - peaks) * np.pi / 12)
+            yield self.means * of_day * np.exp(state - noise**2 / 2)
+            state = MEMORY * state + random.normal(0, fresh, len(self.means))

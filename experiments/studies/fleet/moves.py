@@ -1,8 +1,8 @@
 """Days of a fleet under three placements, with and without following `dasec fleet hint`.
 
 Every half hour the product's own rule (daemon/placement) is asked until it names no move more, which is as
-often as its own rest lets a host take part in one. What it is told of a host: how many vCPUs run, by the
-generated demand, and how many wait, by the queue that the rule itself simulates with (waits.py of
+often as its own rest lets a host take part in one. What it is told of a host: how many vCPUs run, by their
+demand, and how many wait, by the queue that the rule itself simulates with (waits.py of
 daemon/placement). p99 is the measured curve's.
 """
 
@@ -20,7 +20,7 @@ from dasec.placement.waits import queued_part
 
 from .capacity import balanced
 from .curves import CPUS, Floats
-from .demand import STEPS, Demand
+from .demand import STEPS, Vms, VmSource
 
 VCPUS = 16
 """Of each VM, as in the measured runs."""
@@ -116,14 +116,14 @@ def placed(
 
 
 def live(
-    demand: Demand, hosts: int, vms_each: int, start: Start, days: int, seed: int, *, hints: bool
+    source: VmSource, hosts: int, vms_each: int, start: Start, days: int, seed: int, *, hints: bool
 ) -> Lived:
     """The same demand for all starts, with hints and without."""
     random = np.random.default_rng(seed)
-    means = demand.means(hosts * vms_each, random)
-    fleet = LivingFleet(placed(start, means, hosts, np.random.default_rng(seed + 1)), hosts, {}, {})
+    vms = source.vms(hosts * vms_each, random)
+    fleet = LivingFleet(placed(start, vms.means, hosts, np.random.default_rng(seed + 1)), hosts, {}, {})
     moves, seen = 0, []
-    for step, asked in enumerate(_days(demand, means, random, days)):
+    for step, asked in enumerate(_days(vms, random, days)):
         busy = np.bincount(fleet.where, asked, hosts) / CPUS
         if step >= STEPS:
             seen.append(busy)
@@ -132,9 +132,9 @@ def live(
     return Lived(np.sort(np.concatenate(seen)), moves)
 
 
-def _days(demand: Demand, means: Floats, random: np.random.Generator, days: int) -> Iterator[Floats]:
+def _days(vms: Vms, random: np.random.Generator, days: int) -> Iterator[Floats]:
     for _ in range(days):
-        yield from demand.day(means, random)
+        yield from vms.day(random)
 
 
 def _follow_all(fleet: LivingFleet, asked: Floats, busy: Floats, step: int) -> int:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 from experiments.studies.fleet import capacity, moves
 from experiments.studies.fleet.curves import PLAIN, Curve, Point, check, measured
-from experiments.studies.fleet.demand import Demand
+from experiments.studies.fleet.demand import STEPS, Demand
 from experiments.studies.fleet.tables import Held, Moved, capacity_table, moves_table
+from experiments.studies.fleet.traces import Traces
 
 PAGE = Path(capacity.__file__).parent / "README.md"
 KNOWN = Curve.through([Point(0.1, 5.0), Point(0.5, 10.0), Point(0.9, 40.0)])
@@ -57,6 +59,39 @@ def test_hints_spare_a_crowded_fleet_time_beyond_the_limit() -> None:
         lived = moves.live(Demand(1.53), 30, 3, moves.Start.RANDOM, 2, 0, hints=hints)
         over[hints] = 1 - capacity.kept(lived.busy, Curve.through(measured()[PLAIN]).most_busy(17.4))
     assert over[True] < over[False]
+
+
+def a_folder(folder: Path, *days: str) -> Path:
+    for number, day in enumerate(days):
+        (folder / f"vm-{number}").write_text(day)
+    return folder
+
+
+def test_recorded_vms_live_their_day_and_ask_for_what_was_measured_on_average(tmp_path: Path) -> None:
+    traces = Traces.read(a_folder(tmp_path, "10\n" * STEPS, "0\n40\n" * (STEPS // 2)), mean_cores=1.5)
+    vms = traces.vms(1000, np.random.default_rng(0))
+    assert sorted({*vms.means}) == pytest.approx([1.0, 2.0])
+    first, second, *_ = vms.day(np.random.default_rng(0))
+    assert {*zip(first.round(6), second.round(6), strict=True)} == {(1.0, 1.0), (0.0, 4.0)}
+
+
+@pytest.mark.parametrize(
+    ("day", "says"),
+    [
+        ("1\n" * 287, "288 lines"),
+        ("-1\n" * STEPS, "288 lines"),
+        ("a\n", "one number"),
+        ("0\n" * STEPS, "no day"),
+    ],
+)
+def test_what_is_no_recorded_day_is_refused_in_one_line(tmp_path: Path, day: str, says: str) -> None:
+    with pytest.raises(click.BadParameter, match=says):
+        Traces.read(a_folder(tmp_path, day), 1.5)
+
+
+def test_a_folder_without_a_day_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(click.BadParameter, match="no day"):
+        Traces.read(tmp_path, 1.5)
 
 
 def test_the_page_shows_the_tables_of_the_kept_rows() -> None:
