@@ -46,10 +46,7 @@ def capacity_table(rows: Sequence[Held]) -> str:
             arm: {row.seed: row.vms_each for row in rows if row[:3] == (demand, limit, arm)} for arm in ARMS
         }
         plain = of[PLAIN]
-        more = [
-            _spread([100 * (of[arm][seed] / plain[seed] - 1) for seed in plain], "+{:.0f} %")
-            for arm in list(ARMS)[1:]
-        ]
+        more = [_more(of[arm], plain) for arm in list(ARMS)[1:]]
         lines.append([demand, f"{limit:g}", _spread(plain.values(), "{:.2f}"), *more])
     return markdown_table(["demand", "p99 at most, over alone", *ARMS.values()], lines)
 
@@ -66,6 +63,13 @@ def moves_table(rows: Sequence[Moved]) -> str:
         lines.append([vms, start, "followed" if hints else "–", *over, moves if hints else "–"])
     head = ["VMs a host", "placed", "hints", "EEVDF: % of time over", "`dasec scx`: % of time over", "moves"]
     return markdown_table(head, lines)
+
+
+def _more(own: Mapping[int, float], plain: Mapping[int, float]) -> str:
+    """Than the plain host holds, by seed; where that holds none, how many."""
+    if not all(plain.values()):
+        return _spread(own.values(), "{:.2f} VMs")
+    return _spread([100 * (own[seed] / plain[seed] - 1) for seed in plain], "+{:.0f} %")
 
 
 def _spread(values: Iterable[float], form: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from experiments.studies.fleet import capacity, moves
 from experiments.studies.fleet.curves import PLAIN, Curve, Point, check, measured
 from experiments.studies.fleet.demand import STEPS, Demand
-from experiments.studies.fleet.tables import Held, Moved, capacity_table, moves_table
+from experiments.studies.fleet.tables import ARMS, Held, Moved, capacity_table, moves_table
 from experiments.studies.fleet.traces import Traces
 
 PAGE = Path(capacity.__file__).parent / "README.md"
@@ -94,18 +94,24 @@ def test_a_folder_without_a_day_is_refused(tmp_path: Path) -> None:
         Traces.read(tmp_path, 1.5)
 
 
-def test_the_page_shows_the_tables_of_the_kept_rows() -> None:
+@pytest.mark.parametrize("folder", [".", "recorded"])
+def test_the_page_shows_the_tables_of_the_kept_rows(folder: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
     held = [
         Held(row["demand"], float(row["limit"]), row["arm"], int(row["seed"]), float(row["vms_each"]))
-        for row in rows("held.csv")
+        for row in rows(f"{folder}/held.csv")
     ]
     moved = [
         Moved(
             *(row["vms"], row["start"], row["hints"] == "True", row["arm"], int(row["seed"])),
             *(float(row["over"]), int(row["moves"])),
         )
-        for row in rows("moved.csv")
+        for row in rows(f"{folder}/moved.csv")
     ]
     assert capacity_table(held) in page
     assert moves_table(moved) in page
+
+
+def test_where_the_plain_host_holds_no_vm_the_others_are_counted() -> None:
+    held = [Held("any", 1.5, arm, 0, 0.0 if arm == PLAIN else 3.0) for arm in ARMS]
+    assert capacity_table(held).splitlines()[-1] == "| any | 1.5 | 0.00 | 3.00 VMs | 3.00 VMs | 3.00 VMs |"
