@@ -11,7 +11,7 @@ import pytest
 
 from experiments.plan.oracle import ORACLE
 from experiments.results.store import Store
-from experiments.studies.bare.wish import ARMS, CRITICAL, GUESTS, QuickWish
+from experiments.studies.bare.wish import CRITICAL, GUESTS, QuickWish
 from guests.bare.machine import why_not_kvm
 from guests.libvirtd import missing_tools
 from tests.conftest import refuse
@@ -46,7 +46,7 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
     assert "host not as before" not in told
     assert (out / "quick.png").stat().st_size > 0
     (done,) = Store(out, QuickWish).done()
-    assert sorted(run.arm for run in done.runs) == sorted(ARMS)
+    assert sorted(run.arm for run in done.runs) == sorted(QuickWish().arms)
     for run in done.runs:
         assert len(run.tenants) == GUESTS
         assert all(one.latencies.count > one.unfinished for one in run.tenants)

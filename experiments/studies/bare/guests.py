@@ -32,7 +32,7 @@ from ...results.store import Asked, Store
 from ...run.clock import Clock, minutes
 from ...run.family import Ways
 from .measure import Stage, measure, staged
-from .wish import ARMS, GUESTS, VCPUS, QuickWish, Situation, guest_names
+from .wish import GUESTS, VCPUS, QuickWish, Situation, guest_names
 
 KEYS = ("bare",)
 PICTURE = "quick.png"
@@ -82,7 +82,7 @@ def report(told: Told, folder: Path) -> None:
 def side(told: Told, folder: Path) -> Side:
     """To be compared."""
     store, known = _kept(folder)
-    rows = tuple(rows_of([_situation(known)], store.done(), ARMS))
+    rows = tuple(rows_of([_situation(known)], store.done(), known.wish.arms))
     return Side(folder, known.wish.title, told, known.host, rows)
 
 
@@ -110,9 +110,9 @@ def _lacking(wish: QuickWish) -> Iterator[str]:
 
 
 def _announce(wish: QuickWish, repetitions: int) -> None:
-    runs = repetitions * len(ARMS)
+    runs = repetitions * len(wish.arms)
     click.echo(
-        f"{wish.repetitions} repetitions, arms {', '.join(ARMS)}: {runs} runs of {wish.run_s:g} s, about"
+        f"{wish.repetitions} repetitions, arms {', '.join(wish.arms)}: {runs} runs of {wish.run_s:g} s, about"
         f" {minutes(runs * wish.run_s)}; seed {wish.seed}"
     )
 
@@ -127,7 +127,7 @@ def on_stage(accelerator: Accelerator, *, libvirt: bool) -> Iterator[Stage]:
 
 def _repeat(wish: QuickWish, finished: set[int], store: Store[QuickWish], stage: Stage) -> None:
     """The arms of a repetition follow each other in random order with the same requests."""
-    clock = Clock(len(ARMS) * (wish.repetitions - len(finished)), wish.run_s)
+    clock = Clock(len(wish.arms) * (wish.repetitions - len(finished)), wish.run_s)
     situation = Situation.of(stage.accelerator, libvirt=wish.libvirt)
     for repetition, order in enumerate(wish.orders):
         if repetition in finished:
@@ -157,7 +157,9 @@ def _tell(store: Store[QuickWish], known: Asked[QuickWish]) -> None:
     done, name = store.done(), _situation(known).name
     if not done:
         raise Refusal(ExitStatus.FAILED, f"{store.folder}: no repetition is finished yet")
-    measured = Measured(ARMS, guest_names(), len(done), tuple(run for one in done for run in one.runs))
+    measured = Measured(
+        known.wish.arms, guest_names(), len(done), tuple(run for one in done for run in one.runs)
+    )
     lines = lines_of(name, measured)
     console = Console()
     print_report(console if console.is_terminal else Console(width=PLAIN_WIDTH), lines, [measured])

@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
-from dasec.lab.kit.arms import CONTROL, NONE, schedule, settings_of
+from dasec.lab.kit.arms import arms_for, schedule, settings_of
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.ratios import FEWEST
 from dasec.lab.kit.tree import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
 
+from ...plan.arms import known
 from ...plan.oracle import ORACLE, oracle_settings
 from ...plan.terms import Count
+from ...plan.variants import variant_of
 
 GUESTS, VCPUS = 3, 4
 CRITICAL = "critical"
-ARMS = (NONE, CONTROL, CRITICAL, ORACLE)
 
 BACKGROUND_VCPU = 3
 OPTIONS = f"helpers={VCPUS - 2} background={1 << BACKGROUND_VCPU}"
@@ -47,6 +48,8 @@ class QuickWish:
     bare: Literal[True] = True
     libvirt: bool = False
     """Guests are domains, and the daemon finds them."""
+    policies: tuple[Annotated[str, AfterValidator(known)], ...] = (CRITICAL, ORACLE)
+    """Beside the plain host and that once more."""
     repetitions: Count = FEWEST
     """Fewer tell nothing."""
     seconds: Annotated[float, Field(ge=0.5, le=600)] = 4.0
@@ -54,9 +57,14 @@ class QuickWish:
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
 
     @property
+    def arms(self) -> tuple[str, ...]:
+        """All that is compared."""
+        return arms_for(self.policies)
+
+    @property
     def orders(self) -> tuple[tuple[str, ...], ...]:
         """The arms of each repetition, in their order."""
-        return schedule(ARMS, self.repetitions, self.seed)
+        return schedule(self.arms, self.repetitions, self.seed)
 
     @property
     def run_s(self) -> float:
@@ -81,7 +89,8 @@ def told(arm: str, accelerator: str, guests: Sequence[int] | str) -> str:
         vcpus = [f"CPU {vcpu}/{accelerator.upper()}" for vcpu in range(VCPUS) if vcpu != BACKGROUND_VCPU]
         settings = oracle_settings([EMULATOR, *vcpus])
     else:
-        settings = settings_of(arm).partition("\n[guard]")[0]
+        variant = variant_of(arm)
+        settings = variant.settings if variant else settings_of(arm).partition("\n[guard]")[0]
     if isinstance(guests, str):
         return configuration(arm, [], settings) + f'\n[[workload]]\nname = "vms"\nlibvirt = "{guests}"\n'
     managed = [
