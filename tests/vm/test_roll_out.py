@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from dasec.lab.kit.process import free_port
 from guests.qemu import Qemu
 from guests.throw_away import MODULES, CgroupLayout, GuestKernel, debian_kernel, run_in_guest
 from guests.waiting import wait_for
 from tests.conftest import refuse
 from tests.fleet.trees import ANSIBLE, tool
-from tests.unit.service.test_metrics import free_port
 from tests.vm import systemd
 from tests.vm.errands import GUEST_TIMEOUT_S
 from tests.vm.test_kernels_and_layouts import EEVDF

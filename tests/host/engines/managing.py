@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dasec.knobs.knob import NativeValue
 from dasec.lab.kit.process import name_of
-from dasec.linux import cgroupfs
+from dasec.linux import cgroupfs, procfs
 from dasec.model import VcpuId
 from dasec.safety.fingerprint import fingerprint
 from dasec.safety.journal.journal import peek
@@ -101,7 +101,7 @@ def inhabitants(group: str) -> Inhabitants:
     hierarchy = cgroupfs.find_hierarchy()
     directory = hierarchy.directory(group)
     tids = {tid for each in hierarchy.below(group).groups for tid in hierarchy.members(each)}
-    found = fingerprint(sorted(tids))  # each process has a thread of its number
+    found = fingerprint(sorted(tids.intersection(procfs.process_ids())))
     groups = {path: holds for path, holds in found.groups.items() if f"{path}/".startswith(f"{directory}/")}
     return Inhabitants(found.threads, groups)
 
