@@ -67,13 +67,11 @@ class Kept:
 
     def draw(self, path: Path) -> None:
         """A group of bars for each cell: the arms' p99 over the base's."""
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
+        from matplotlib.figure import Figure
 
         found = list(self.cells())
-        figure, axis = pyplot.subplots(figsize=(10, 5), dpi=110, layout="constrained")
+        figure = Figure(figsize=(10, 5), dpi=110, layout="constrained")
+        axis = figure.subplots()
         width = 0.8 / len(self.arms)
         for number, arm in enumerate(self.arms):
             there = [(row, runs) for row, (_, runs) in enumerate(found) if arm in runs]

@@ -38,9 +38,6 @@ class Picture:
 
 def draw(results: Results, found: Mapping[str, Mapping[str, Occasions]]) -> Iterator[Picture]:
     """All for which there are numbers. `found` has the occasions of each cell and arm."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     arms = results.experiment.arms
     shown = _shown(results.rows)
     if not shown:
@@ -183,14 +180,12 @@ def draw_waiting(found: Mapping[str, Mapping[str, Occasions]], arms: Sequence[st
 
 
 def _panels(number: int, height: float = 3.2) -> tuple[Figure, Iterator[Axes]]:
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     columns = min(ACROSS, number)
     lines = math.ceil(number / columns)
-    figure, grid = pyplot.subplots(
-        lines, columns, figsize=(4.6 * columns, max(3.2, height) * lines), dpi=90, squeeze=False
-    )
-    figure.set_layout_engine("constrained")
+    figure = Figure(figsize=(4.6 * columns, max(3.2, height) * lines), dpi=90, layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
     for axes in grid.flat[number:]:
         axes.set_axis_off()
     return figure, iter(grid.flat)
@@ -208,9 +203,7 @@ def _legend(figure: Figure, arms: Sequence[str], first: int) -> None:
 
 
 def _png(figure: Figure) -> bytes:
-    from matplotlib import pyplot
 
     target = io.BytesIO()
     figure.savefig(target, format="png")
-    pyplot.close(figure)
     return target.getvalue()

@@ -28,9 +28,6 @@ MARKERS = "osD^vP*X"
 
 def draw(asked: HasArms, summaries: Sequence[Summary[Cell]], folder: Path) -> tuple[str, ...]:
     """Write the pictures for which there are numbers; their names."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     drawn = []
     if len({one.cell.utilisation for one in summaries}) > 1:
         lines = _draw_lines(asked, summaries, lambda one: one.busy, "cores busy on the plain host")
@@ -50,10 +47,10 @@ def draw(asked: HasArms, summaries: Sequence[Summary[Cell]], folder: Path) -> tu
 
 def draw_settling(courses: Sequence[Course], asked: HasArms, folder: Path) -> str:
     """The weight of the critical over that of the others, from the step on; a line for each run."""
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), dpi=110)
-    figure.set_layout_engine("constrained")
+    figure = Figure(figsize=(8, 4.5), dpi=110, layout="constrained")
+    axes = figure.subplots()
     for arm in dict.fromkeys(one.arm for one in courses):
         for number, one in enumerate(each for each in courses if each.arm == arm):
             axes.plot(one.ratios, color=_colour(asked, arm), alpha=0.6, label=arm if number == 0 else None)
@@ -66,12 +63,10 @@ def draw_settling(courses: Sequence[Course], asked: HasArms, folder: Path) -> st
 
 
 def _save(figure: object, folder: Path, name: str) -> str:
-    from matplotlib import pyplot
     from matplotlib.figure import Figure
 
     assert isinstance(figure, Figure)
     figure.savefig(folder / name, format="png")
-    pyplot.close(figure)
     return name
 
 
@@ -84,14 +79,12 @@ def _loads(summaries: Sequence[Summary[Cell]]) -> list[str]:
 
 
 def _panels(loads: Sequence[str], title: str) -> tuple[object, Iterator[Axes]]:
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     rows = math.ceil(len(loads) / ACROSS)
     columns = min(ACROSS, len(loads))
-    figure, grid = pyplot.subplots(
-        rows, columns, figsize=(3.4 * columns + 1, 3.0 * rows + 0.8), dpi=110, squeeze=False, sharey=True
-    )
-    figure.set_layout_engine("constrained")
+    figure = Figure(figsize=(3.4 * columns + 1, 3.0 * rows + 0.8), dpi=110, layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
     figure.suptitle(title, fontsize=11)
     for axes in grid.flat[len(loads) :]:
         axes.set_axis_off()
@@ -142,12 +135,12 @@ def _ratio_axis(axes: Axes) -> None:
 
 
 def _draw_shares(asked: HasArms, summaries: Sequence[Summary[Cell]]) -> object:
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     arms = [arm for arm in asked.arms if arm not in ("none", CONTROL, ORACLE)]
     rows = [one for one in summaries if any(one.arms[arm].shares for arm in arms)]
-    figure, axes = pyplot.subplots(1, len(JUDGED), figsize=(11, 1.5 + 0.35 * len(rows)), dpi=110, sharey=True)
-    figure.set_layout_engine("constrained")
+    figure = Figure(figsize=(11, 1.5 + 0.35 * len(rows)), dpi=110, layout="constrained")
+    axes = figure.subplots(1, len(JUDGED), sharey=True)
     for panel, metric in zip(axes, JUDGED, strict=True):
         for number, arm in enumerate(arms):
             for row, one in enumerate(rows):
@@ -182,10 +175,10 @@ def _draw_shares(asked: HasArms, summaries: Sequence[Summary[Cell]]) -> object:
 
 def _draw_pairs(asked: HasArms, summaries: Sequence[Summary[Cell]], metric: str) -> object:
     """Each cell under each policy a point: another metric's ratio against that of mean latency."""
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
-    figure, axes = pyplot.subplots(figsize=(8, 6), dpi=110)
-    figure.set_layout_engine("constrained")
+    figure = Figure(figsize=(8, 6), dpi=110, layout="constrained")
+    axes = figure.subplots()
     loads = _loads(summaries)
     for arm in (arm for arm in asked.arms if arm != "none"):
         for one in summaries:

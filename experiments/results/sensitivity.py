@@ -56,14 +56,11 @@ def draw_sensitivity(terms: Terms, summaries: Sequence[Summary[Cell]], folder: P
     constants = values_of(terms)
     if not constants:
         return ()
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     size = (3.6 * len(constants) + 2, 6.4)
-    figure, grid = pyplot.subplots(len(JUDGED), len(constants), figsize=size, dpi=110, squeeze=False)
-    figure.set_layout_engine("constrained")
+    figure = Figure(figsize=size, dpi=110, layout="constrained")
+    grid = figure.subplots(len(JUDGED), len(constants), squeeze=False)
     for metric, row in zip(JUDGED, grid, strict=True):
         for (constant, values), axes in zip(constants.items(), row, strict=True):
             for one in summaries:
@@ -86,5 +83,4 @@ def draw_sensitivity(terms: Terms, summaries: Sequence[Summary[Cell]], folder: P
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", fontsize=8)
     figure.savefig(folder / PICTURE, format="png")
-    pyplot.close(figure)
     return (PICTURE,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -74,6 +74,11 @@ def asked_in(folder: Path) -> Mapping[str, object] | None:
     return found if isinstance(found, dict) else None
 
 
+def done_in(lines: Iterable[str | bytes]) -> tuple[Done, ...]:
+    """The finished blocks of a file, a line each."""
+    return tuple(map(_DONE.validate_json, lines))
+
+
 @dataclass(frozen=True, slots=True)
 class Store(Generic[WishT]):
     """The folder, whose wishes are of that class."""
@@ -93,6 +98,19 @@ class Store(Generic[WishT]):
             return Asked(wish, dict(found["host"]))
         except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
             raise Refusal(ExitStatus.USAGE, f"{file}: cannot be read: name another folder") from error
+
+    def kept(self) -> Asked[WishT]:
+        """What the folder, which is not new, belongs to."""
+        known = self.asked()
+        assert known is not None
+        return known
+
+    def asked_for(self, wish: WishT) -> Asked[WishT] | None:
+        """What the folder belongs to; None if it is new. Refuses what its results were not asked for."""
+        known = self.asked()
+        if known is not None:
+            self.check_options(known, wish)
+        return known
 
     def begin(self, asked: Asked[WishT]) -> None:
         """Make the folder and note what it is for."""
@@ -124,7 +142,7 @@ class Store(Generic[WishT]):
 
     def done(self) -> tuple[Done, ...]:
         """All finished blocks. A last line that was cut off does not count."""
-        return tuple(_DONE.validate_json(line) for line in _whole_lines(self.folder / RUNS))
+        return done_in(_whole_lines(self.folder / RUNS))
 
     def add(self, block: Block[Named], runs: Sequence[RunResult], *, interrupted: bool = False) -> Done:
         """Keep a finished block for good."""

@@ -60,9 +60,7 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     needs.check_root()
     needs.check_libraries()
     store = store_in(out)
-    known = store.asked()
-    if known is not None:
-        store.check_options(known, wish)
+    known = store.asked_for(wish)
     host = this_host(known, out) | ({} if known else _calibrated())
     store.belonging_to(known, wish, host)
     note(out, found.conditions)

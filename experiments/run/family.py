@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from dasec.errors import Refusal
 
 from ..plan.file import Told
 from ..results.compare import Side
@@ -19,6 +21,15 @@ class Ways:
     """Counted ones at a time."""
     anyway: bool = False
     """Also where cores are too few or the host is not quiet."""
+
+
+def lacking(*asks: Callable[[], object]) -> Iterator[str]:
+    """What this machine does not have, of all who refuse to begin without."""
+    for ask in asks:
+        try:
+            ask()
+        except Refusal as refusal:
+            yield from refusal.lines
 
 
 class Family(Protocol):

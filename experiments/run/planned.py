@@ -40,7 +40,7 @@ from ..results.rows import rows_of
 from ..results.store import Asked, Store
 from ..results.waiting import publish_waiting
 from .clock import minutes
-from .family import Ways
+from .family import Ways, lacking
 from .guests import expected, machine_for, measure_in_guests, task_for
 from .host import measure_here
 
@@ -113,11 +113,7 @@ def missing_here(experiment: Planned) -> Iterator[str]:
     if experiment.place is Place.HOST:
         tenants = (one for cell in experiment.cells.possible for one in cell.scenario.tenants)
         check_drivers = partial(needs.check_drivers, (one.driver for one in tenants))
-        for ask in (needs.check_root, needs.check_libraries, check_drivers, needs.find_tree):
-            try:
-                ask()
-            except Refusal as lacking:
-                yield from lacking.lines
+        yield from lacking(needs.check_root, needs.check_libraries, check_drivers, needs.find_tree)
         return
     tools = [tool for tool in TOOLS if shutil.which(tool) is None]
     if experiment.kernel != PATCHED:
@@ -158,9 +154,7 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     """All blocks that are not there yet, then the report."""
     experiment = experiment_in(told, file)
     store = store_in(out, type(experiment))
-    known = store.asked()
-    if known is not None:
-        store.check_options(known, experiment)
+    known = store.asked_for(experiment)
     missing = announce(experiment, store, ways.guests)
     if experiment.place is Place.HOST:
         needs.check_root()

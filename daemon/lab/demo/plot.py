@@ -31,12 +31,9 @@ NS_PER_MS = 1e6
 
 def draw(situations: Sequence[str], measured: Sequence[Measured], lines: Sequence[Line], path: Path) -> None:
     """Write the PNG."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure = pyplot.figure(figsize=(11, 7.5), dpi=110, layout="constrained")
+    figure = Figure(figsize=(11, 7.5), dpi=110, layout="constrained")
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(3, 2))[:, 0]
     above.suptitle("Latency from the scheduled arrival, all repetitions together", fontsize=11)
     for axes, name, one in zip(
@@ -47,7 +44,6 @@ def draw(situations: Sequence[str], measured: Sequence[Measured], lines: Sequenc
     for number, axes in enumerate(below.subplots(1, len(JUDGED), sharey=True)):
         _draw_ratios(axes, lines, number)
     figure.savefig(path, format="png")
-    pyplot.close(figure)
 
 
 def _draw_percentiles(axes: Axes, name: str, measured: Measured) -> None:

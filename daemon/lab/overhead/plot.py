@@ -10,13 +10,12 @@ from .overhead import Overhead
 
 def draw(results: Sequence[Overhead], path: Path) -> None:
     """Two panels on logarithmic axes: CPU, and the length of a look's work."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot, ticker
+    from matplotlib import ticker
+    from matplotlib.figure import Figure
 
     sizes = [result.vcpus for result in results]
-    figure, (cpu, length) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    cpu, length = figure.subplots(1, 2)
     cpu.plot(sizes, [result.cpu_percent_of_one_core for result in results], "o-")
     cpu.set_ylabel("CPU of the daemon, % of one core")
     length.plot(sizes, [result.period_p99_ms for result in results], "o-", label="p99")
@@ -33,4 +32,3 @@ def draw(results: Sequence[Overhead], path: Path) -> None:
         axes.grid(visible=True, which="both", alpha=0.3)
     figure.suptitle("dasec bench overhead: periods of 80 ms, host 30 % busy")
     figure.savefig(path, dpi=120)
-    pyplot.close(figure)

@@ -10,12 +10,10 @@ from .validation import SPEED, Validation
 
 def draw(found: Sequence[Validation], path: Path) -> None:
     """Write the PNG: speeds by CPU, wake-ups across CPUs, shares of threads that are free to move."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (speeds, wakes, shares) = pyplot.subplots(1, 3, figsize=(13, 4), dpi=110, layout="constrained")
+    figure = Figure(figsize=(13, 4), dpi=110, layout="constrained")
+    speeds, wakes, shares = figure.subplots(1, 3)
     for one in found:
         label = f"{one.name} CPUs"
         times = one.values(SPEED, "all")
@@ -34,4 +32,3 @@ def draw(found: Sequence[Validation], path: Path) -> None:
         axes.grid(visible=True, color="0.9")
         axes.legend(fontsize=8)
     figure.savefig(path, format="png")
-    pyplot.close(figure)

@@ -13,13 +13,10 @@ ROW_INCHES = 0.27
 
 def draw(found: Sequence[Entitled], folder: Path) -> str:
     """A line for each workload: what it got of its entitlement, with its interval; the file's name."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9, 1.5 + ROW_INCHES * len(found)), dpi=110)
-    figure.set_layout_engine("constrained")
+    figure = Figure(figsize=(9, 1.5 + ROW_INCHES * len(found)), dpi=110, layout="constrained")
+    axes = figure.subplots()
     for row, one in enumerate(found):
         for offset, of, colour in (
             (0.25, one.control, "0.6"),
@@ -35,5 +32,4 @@ def draw(found: Sequence[Entitled], folder: Path) -> str:
         "CPU time; blue: to the plain host, grey: plain host to itself, red: to what is due, green: 2 %"
     )
     figure.savefig(folder / PICTURE)
-    pyplot.close(figure)
     return PICTURE

@@ -67,16 +67,12 @@ def table(figure: Figure, runs: Sequence[Said]) -> Iterator[str]:
 
 def draw(path: Path, kept_runs: Sequence[tuple[str, Figure, Sequence[Said]]]) -> None:
     """A panel for each figure and kernel: its value by row and arm, the median of the repeats."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     across = 2
     down = -(-len(kept_runs) // across)
-    figure, axes = pyplot.subplots(
-        down, across, figsize=(12, 3.2 * down), dpi=90, layout="constrained", squeeze=False
-    )
+    figure = Figure(figsize=(12, 3.2 * down), dpi=90, layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False)
     for axis in axes.flat[len(kept_runs) :]:
         axis.set_axis_off()
     for axis, (kernel, one, runs) in zip(axes.flat, kept_runs, strict=False):

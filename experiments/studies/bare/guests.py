@@ -30,7 +30,7 @@ from ...results.compare import Side
 from ...results.rows import rows_of
 from ...results.store import Asked, Store
 from ...run.clock import Clock, minutes
-from ...run.family import Ways
+from ...run.family import Ways, lacking
 from .measure import Stage, measure, staged
 from .wish import GUESTS, VCPUS, QuickWish, Situation, guest_names
 
@@ -54,9 +54,7 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     """All repetitions that are not there yet, then the report."""
     wish = validated(QuickWish, told, file)
     store = Store(out, QuickWish)
-    known = store.asked()
-    if known is not None:
-        store.check_options(known, wish)
+    known = store.asked_for(wish)
     finished = {one.repetition for one in store.done()}
     _announce(wish, wish.repetitions - len(finished))
     accelerator = accelerator_for(wish)
@@ -76,20 +74,22 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
 
 def report(told: Told, folder: Path) -> None:
     """A verdict, a table and a picture."""
-    _tell(*_kept(folder))
+    store = Store(folder, QuickWish)
+    _tell(store, store.kept())
 
 
 def side(told: Told, folder: Path) -> Side:
     """To be compared."""
-    store, known = _kept(folder)
+    store = Store(folder, QuickWish)
+    known = store.kept()
     rows = tuple(rows_of([_situation(known)], store.done(), known.wish.arms))
     return Side(folder, known.wish.title, told, known.host, rows)
 
 
 def accelerator_for(wish: QuickWish) -> Accelerator:
     """KVM where it serves; says so in one line. Refuses where no guest can be had."""
-    if lacking := tuple(_lacking(wish)):
-        raise Refusal(ExitStatus.HOST, *lacking)
+    if missing := tuple(_lacking(wish)):
+        raise Refusal(ExitStatus.HOST, *missing)
     try:
         bare_guest()
         why = why_not_kvm()
@@ -100,11 +100,7 @@ def accelerator_for(wish: QuickWish) -> Accelerator:
 
 
 def _lacking(wish: QuickWish) -> Iterator[str]:
-    for ask in (needs.check_root, needs.check_libraries):
-        try:
-            ask()
-        except Refusal as lacking:
-            yield from lacking.lines
+    yield from lacking(needs.check_root, needs.check_libraries)
     if wish.libvirt:
         yield from (f"{tool}: not found: DASEC_CI=1 tools/setup" for tool in missing_tools())
 
@@ -140,13 +136,6 @@ def _repeat(wish: QuickWish, finished: set[int], store: Store[QuickWish], stage:
             runs.append(measure(stage, wish, arm, repetition))
             clock.add(time.monotonic() - begun_s, 1)
         store.add(Block(situation, repetition, order), runs)
-
-
-def _kept(folder: Path) -> tuple[Store[QuickWish], Asked[QuickWish]]:
-    store = Store(folder, QuickWish)
-    known = store.asked()
-    assert known is not None
-    return store, known
 
 
 def _situation(known: Asked[QuickWish]) -> Situation:

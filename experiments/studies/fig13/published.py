@@ -59,8 +59,7 @@ class AtRatio:
 def kept() -> tuple[AtRatio, ...]:
     """All that is kept, by ratio."""
     store = Store(FOLDER / "results", Shapes)
-    asked, done = store.asked(), store.done()
-    assert asked is not None
+    asked, done = store.kept(), store.done()
     found = []
     for cell in asked.wish.cells.possible:
         summary = summarise(cell, done, asked.wish.arms)
@@ -93,17 +92,14 @@ def _told(one: AtRatio, arm: str) -> str:
 
 def draw(found: Sequence[AtRatio], folder: Path) -> None:
     """A panel for the mean and one for p99, the ratio along each."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, len(JUDGED), figsize=(11, 4.6), dpi=110, layout="constrained")
+    figure = Figure(figsize=(11, 4.6), dpi=110, layout="constrained")
+    panels = figure.subplots(1, len(JUDGED))
     figure.suptitle("Latency over that of the same kernel without a daemon; below 1 is better", fontsize=11)
     for axes, metric in zip(panels, JUDGED, strict=True):
         _draw_metric(axes, found, metric)
     figure.savefig(folder / PICTURE, format="png")
-    pyplot.close(figure)
 
 
 def _draw_metric(axes: Axes, found: Sequence[AtRatio], metric: str) -> None:

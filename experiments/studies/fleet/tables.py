@@ -81,12 +81,10 @@ def _spread(values: Iterable[float], form: str) -> str:
 
 def picture(curves: Mapping[str, Curve], rows: Sequence[Held], path: Path) -> None:
     """The curves, and what follows from them for the first demand."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), dpi=110, layout="constrained")
+    figure = Figure(figsize=(10, 4), dpi=110, layout="constrained")
+    left, right = figure.subplots(1, 2)
     for arm, curve in curves.items():
         busy = np.linspace(0.1, curve.busiest, 200)
         left.semilogy(100 * busy, curve.p99_ms(busy), color=COLOURS[arm], label=ARMS[arm].strip("`"))

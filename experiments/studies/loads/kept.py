@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from dasec.lab.kit.arms import CONTROL
 from dasec.lab.kit.ratios import geometric_mean
 
@@ -17,7 +15,7 @@ from ...plan.oracle import ORACLE
 from ...results.analysis import Share, Summary, summarise
 from ...results.effects import effect, short
 from ...results.markdown import markdown_table
-from ...results.store import Done, Store
+from ...results.store import Done, Store, done_in
 
 RESULTS = Path(__file__).resolve().parent / "results"
 MODES = {
@@ -28,8 +26,6 @@ MODES = {
 """What `fairness` says, and the arm of that name. `strict` is the usual one."""
 
 GUARDED = "critical+guard"
-
-_DONE = TypeAdapter(Done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +56,9 @@ class Kept:
 
 def kept(name: str) -> Kept:
     """What results/NAME holds."""
-    asked = Store(RESULTS / name, Suite).asked()
-    assert asked
+    asked = Store(RESULTS / name, Suite).kept()
     with gzip.open(RESULTS / name / "runs.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return Kept(asked.wish, tuple(map(_DONE.validate_json, lines)))
+        return Kept(asked.wish, done_in(lines))
 
 
 def modes_table(summaries: Sequence[Summary[Cell]], metric: str) -> str:

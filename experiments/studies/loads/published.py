@@ -28,14 +28,10 @@ MARKS = (0.25, 0.35, 0.5, 0.7, 1, 1.4, 2)
 
 def draw(summaries: Sequence[Summary[Cell]], folder: Path) -> None:
     """A panel for each latency, a row for each load, the last one the mean of all."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(
-        1, len(JUDGED), figsize=(11, 6.5), dpi=100, sharey=True, layout="constrained"
-    )
+    figure = Figure(figsize=(11, 6.5), dpi=100, layout="constrained")
+    panels = figure.subplots(1, len(JUDGED), sharey=True)
     for metric, axes in zip(JUDGED, panels, strict=True):
         _panel(axes, summaries, metric)
     rows = [*(one.cell.load for one in summaries), "geometric mean"]
@@ -44,7 +40,6 @@ def draw(summaries: Sequence[Summary[Cell]], folder: Path) -> None:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(SHOWN), fontsize=9)
     figure.savefig(folder / PICTURE, format="png")
-    pyplot.close(figure)
 
 
 def _panel(axes: Axes, summaries: Sequence[Summary[Cell]], metric: str) -> None:

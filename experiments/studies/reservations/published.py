@@ -134,15 +134,11 @@ def figures() -> str:
 
 def draw(path: Path) -> None:
     """p99 of the services over the CPUs of the batch work: a panel for each host, a point for each arm."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     hosts = sorted(kept(*QUESTION).items())
-    figure, axes = pyplot.subplots(
-        1, len(hosts), figsize=(3.4 * len(hosts), 4), dpi=110, layout="constrained"
-    )
+    figure = Figure(figsize=(3.4 * len(hosts), 4), dpi=110, layout="constrained")
+    axes = figure.subplots(1, len(hosts))
     for axis, (host, runs) in zip(axes, hosts, strict=True):
         for (arm, name), colour in zip(ARMS.items(), COLOURS, strict=True):
             if arm in runs:

@@ -57,12 +57,10 @@ def summary(contests: Sequence[Contest], seconds: float) -> str:
 def draw(contests: Sequence[Contest], seconds: float, path: Path) -> None:
     """A dot for each VM: what was due, and what it got of that. Below the line it is short by more than the
     bound and the grain."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axis = pyplot.subplots(figsize=(8, 4.2), dpi=110, layout="constrained")
+    figure = Figure(figsize=(8, 4.2), dpi=110, layout="constrained")
+    axis = figure.subplots()
     dots = [(due, ratio) for one in contests for due, ratio in zip(one.due, one.ratios(), strict=True)]
     axis.scatter([due for due, _ in dots], [ratio for _, ratio in dots], s=16, color="#0072B2")
     dues = sorted(due for due, _ in dots)
@@ -70,4 +68,3 @@ def draw(contests: Sequence[Contest], seconds: float, path: Path) -> None:
     axis.axhline(1, color="0.5", linewidth=0.8)
     axis.set(xscale="log", xlabel="due to the VM, CPUs", ylabel="got of it", title=summary(contests, seconds))
     figure.savefig(path)
-    pyplot.close(figure)

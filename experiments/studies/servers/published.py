@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from pydantic import TypeAdapter
 
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.ratios import Estimate, estimate, paired_ratios
@@ -18,13 +17,12 @@ from dasec.lab.kit.results import RunResult
 from ...results.analysis import JUDGED
 from ...results.effects import effect
 from ...results.markdown import markdown_table
-from ...results.store import Done
+from ...results.store import Done, done_in
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "servers.png"
 ARMS = {CONTROL: "plain again", "critical": "`critical`", "oracle": "oracle", "scx": "`dasec scx`"}
 GAIN, NOTHING, HARM = "gain", "nothing", "harm"
-_DONE = TypeAdapter(Done)
 COLOURS = {CONTROL: "#999999", "critical": "#0072B2", "oracle": "#009E73", "scx": "#D55E00"}
 
 
@@ -86,7 +84,7 @@ def cells(results: Path = RESULTS) -> Iterator[Cell]:
     """Every kept file with its finished blocks."""
     for file in sorted(results.glob("*.jsonl")):
         lines = file.read_text(encoding="utf-8").splitlines()
-        yield Cell(file.stem, tuple(map(_DONE.validate_json, lines)))
+        yield Cell(file.stem, done_in(lines))
 
 
 def table(found: tuple[Cell, ...]) -> str:
@@ -119,12 +117,10 @@ def _worth(one: Cell, arm: str) -> str:
 
 def draw(found: tuple[Cell, ...], path: Path) -> None:
     """Mean and p99 of each arm over the plain kernel, with the interval over VMs."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), dpi=110, layout="constrained", sharey=True)
+    figure = Figure(figsize=(11, 4.5), dpi=110, layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
     for axis, metric in zip(axes, JUDGED, strict=True):
         for number, arm in enumerate(ARMS):
             there = [(row, one.ratio(arm, metric)) for row, one in enumerate(found) if one.runs(arm)]
@@ -145,7 +141,6 @@ def draw(found: tuple[Cell, ...], path: Path) -> None:
         axis.set_title(f"{metric} over the plain kernel's")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(ARMS))
     figure.savefig(path)
-    pyplot.close(figure)
 
 
 def publish() -> None:

@@ -58,12 +58,10 @@ def table() -> list[str]:
 
 def draw(path: Path) -> None:
     """How many steps have been answered after how many periods."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, all_axes = pyplot.subplots(1, len(CORES), figsize=(10, 3), sharey=True, layout="constrained")
+    figure = Figure(figsize=(10, 3), layout="constrained")
+    all_axes = figure.subplots(1, len(CORES), sharey=True)
     for axes, (vcpus, cores) in zip(all_axes, CORES.items(), strict=True):
         for name, percent in (("before", LEAST_PERCENT), ("now", default_percent(cores))):
             later = measured(vcpus, percent)[1:]

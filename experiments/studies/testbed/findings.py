@@ -6,12 +6,10 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.results import RunResult
 
-from ...results.store import Done
+from ...results.store import Done, done_in
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = tuple(sorted(file.stem for file in RESULTS.glob("*.jsonl")))
@@ -35,8 +33,6 @@ PLACES = (
 )
 """For the results in short: what, at which ratio, and the experiment on each kernel."""
 
-_DONE = TypeAdapter(Done)
-
 Values = Mapping[str, list[float]]
 """Of each metric, in the order of repetitions or, of one, A and A again."""
 
@@ -44,7 +40,7 @@ Values = Mapping[str, list[float]]
 def blocks(name: str) -> tuple[Done, ...]:
     """The raw runs of one experiment, as they were measured, by repetition."""
     lines = (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return tuple(sorted(map(_DONE.validate_json, lines), key=lambda block: (block.cell, block.repetition)))
+    return tuple(sorted(done_in(lines), key=lambda block: (block.cell, block.repetition)))
 
 
 def latency_ms(run: RunResult, metric: str) -> float:

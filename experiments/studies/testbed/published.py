@@ -112,22 +112,16 @@ def _policies(axes: Axes, found: Mapping[float, Mapping[str, Values]], metric: s
 def _panels(
     rows: int, columns: int, size: tuple[float, float], sharey: Literal["row", "none"]
 ) -> tuple[Figure, Sequence[Sequence[Axes]]]:
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(
-        rows, columns, figsize=size, dpi=110, layout="constrained", squeeze=False, sharey=sharey
-    )
+    figure = Figure(figsize=size, dpi=110, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
     return figure, axes.tolist()
 
 
 def _save(figure: Figure, file: Path) -> None:
-    from matplotlib import pyplot
 
     figure.savefig(file)
-    pyplot.close(figure)
 
 
 def publish() -> None:

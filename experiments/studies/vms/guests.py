@@ -27,7 +27,7 @@ from ...results.compare import Side
 from ...results.rows import rows_of
 from ...results.store import Asked, Store
 from ...run.clock import minutes
-from ...run.family import Ways
+from ...run.family import Ways, lacking
 from .fleet import Fleet
 from .measure import INSIDE, OUTSIDE, bench_for, seen_from
 from .report import publish
@@ -48,11 +48,9 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     wish = validated(Wish, told, file)
     wish = replace(wish, cpus=wish.cores)
     store = Store(out, Wish)
-    known = store.asked()
-    if known is not None:
-        store.check_options(known, wish)
-    if lacking := tuple(_lacking()):
-        raise Refusal(ExitStatus.HOST, *lacking)
+    known = store.asked_for(wish)
+    if missing := tuple(_lacking()):
+        raise Refusal(ExitStatus.HOST, *missing)
     try:
         image = guest_image("small")
     except HostCannotError as cannot:
@@ -66,22 +64,20 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
 
 def report(told: Told, folder: Path) -> None:
     """A page with its picture."""
-    _publish(*_kept(folder))
+    store = Store(folder, Wish)
+    _publish(store, store.kept())
 
 
 def side(told: Told, folder: Path) -> Side:
     """To be compared."""
-    store, known = _kept(folder)
+    store = Store(folder, Wish)
+    known = store.kept()
     rows = tuple(rows_of(known.wish.cells(), store.done(), known.wish.arms))
     return Side(folder, known.wish.title, told, known.host, rows)
 
 
 def _lacking() -> Iterator[str]:
-    for ask in (needs.check_root, needs.check_libraries):
-        try:
-            ask()
-        except Refusal as lacking:
-            yield from lacking.lines
+    yield from lacking(needs.check_root, needs.check_libraries)
     yield from (f"{tool}: not found: DASEC_CI=1 tools/setup" for tool in missing_tools())
 
 
@@ -123,13 +119,6 @@ def _measure(wish: Wish, store: Store[Wish], image: Path) -> None:
 
 def _one(bench: Bench, repetition: int, arm: str) -> RunResult:
     return measure_one(bench, arm, repetition, lambda: None)
-
-
-def _kept(folder: Path) -> tuple[Store[Wish], Asked[Wish]]:
-    store = Store(folder, Wish)
-    known = store.asked()
-    assert known is not None
-    return store, known
 
 
 def _publish(store: Store[Wish], known: Asked[Wish]) -> None:

@@ -84,12 +84,10 @@ def table(found: Sequence[Row]) -> str:
 
 def draw(found: Sequence[Row], path: Path) -> None:
     """The three figures beside each other."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 3, figsize=(13, 4), dpi=110, layout="constrained")
+    figure = Figure(figsize=(13, 4), dpi=110, layout="constrained")
+    axes = figure.subplots(1, 3)
     panels = (
         ("4a: exclusive containers' CPU time\non shared CPUs, %", shared),
         ("4b: refused though there was room, %", refused),

@@ -89,12 +89,10 @@ def measure(rounds: int) -> dict[str, list[dict[str, float]]]:
 
 def draw(found: dict[str, list[dict[str, float]]], file: str) -> None:
     """Each round a point, the median a line."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, 2, figsize=(9, 3), dpi=110, layout="constrained")
+    figure = Figure(figsize=(9, 3), dpi=110, layout="constrained")
+    panels = figure.subplots(1, 2)
     for axes, (name, label) in zip(
         panels, (("p99_us", "p99 of lateness, µs"), ("late_percent", "late by 0.5 ms, %")), strict=True
     ):
