@@ -356,6 +356,8 @@ class Capabilities:
     nested_weight: bool = True
     """May a weight be written below a group of a workload's own? Not where re-weighting starves its
     neighbours (hosts/probe/reweight.py)."""
+    nice: bool = False
+    """Can a thread be niced, and back? Then that is its weight among those that share its group."""
 
 
 @dataclass(frozen=True, slots=True)

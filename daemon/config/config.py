@@ -99,6 +99,7 @@ class HostSection(Section):
     )
     partial: bool = Field(default=False, description="true or false")
     own_cgroups: bool = Field(default=False, description="true or false")
+    nice: bool = Field(default=True, description="true or false")
     bpf: bool = Field(default=True, description="true or false")
     keeper_cgroup: Annotated[str, AfterValidator(_top_cgroup)] = Field(
         default="", max_length=255, description="the name of a cgroup at the top of the hierarchy"

@@ -39,7 +39,7 @@ class HostSettings:
     """What the daemon was told about its host. `edges`: how much of who wakes whom its policy wants.
     `caps`: whether limits are looked at. `burst`: whether they get a small burst. `vm_level`: how deep the
     groups lie that are VMs to our scheduler; `partial`: whether it has only the threads of workloads, and the
-    kernel's own all others."""
+    kernel's own all others. `nice`: whether a thread that shares its group gets its weight by nice."""
 
     cpus: frozenset[Core] | None = None
     own_groups: bool = False
@@ -52,6 +52,7 @@ class HostSettings:
     burst: bool = False
     vm_level: int = VM_LEVEL
     partial: bool = False
+    nice: bool = False
 
 
 BY_DEFAULT = HostSettings()

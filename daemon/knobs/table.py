@@ -13,6 +13,7 @@ from .bursts import BURST
 from .groups import CGROUP, CONTROLLERS
 from .knob import NativeKnob
 from .masks import AFFINITY
+from .nice import NICE
 from .patched import GRANULARITY, THREAD_WEIGHT
 from .policies import POLICY
 from .quotas import QUOTA
@@ -28,6 +29,7 @@ TABLE: tuple[NativeKnob, ...] = (
     AFFINITY,
     THREAD_WEIGHT,
     EXT_WEIGHT,
+    NICE,
     WEIGHT_V1,
     WEIGHT_V2,
     BURST,

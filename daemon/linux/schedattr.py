@@ -107,6 +107,16 @@ def set_slice(tid: int, slice_ns: int) -> None:
         raise _error("sched_setattr")
 
 
+def nice_of(tid: int) -> int:
+    """The thread's nice value, whatever its policy is. Raises OSError (ESRCH: no such thread)."""
+    return os.getpriority(os.PRIO_PROCESS, tid)
+
+
+def set_nice(tid: int, nice: int) -> None:
+    """Of this thread alone, whatever POSIX says. Raises OSError."""
+    os.setpriority(os.PRIO_PROCESS, tid, nice)
+
+
 def give_slice_back(tid: int, slice_ns: int) -> None:
     """`set_slice` also for SCHED_IDLE, whose slice the kernel keeps but takes from nobody: such a thread is
     an ordinary one between two calls (docs/decisions/0034-custody.md). Raises NotFair, or OSError."""

@@ -237,6 +237,7 @@ def _host_settings(order: Order) -> HostSettings:
     return HostSettings(
         cpus=None if order.cpus is None else frozenset(map(Core, order.cpus)),
         own_groups=settings.own_cgroups,
+        nice=settings.nice,
         on_foreign_write=OnForeignWrite(settings.on_foreign_write),
         dry_run=order.dry_run,
         bpf=settings.bpf,

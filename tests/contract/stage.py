@@ -125,10 +125,11 @@ class MainlineStage:
         own_groups: bool = True,
         answer: OnForeignWrite = OnForeignWrite.YIELD,
         bpf: bool = True,
+        nice: bool = False,
     ) -> None:
         self.journal, _ = Journal.open(directory)
         self.mainline = self.make(
-            HostSettings(own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf)
+            HostSettings(own_groups=own_groups, on_foreign_write=answer, dry_run=dry_run, bpf=bpf, nice=nice)
         )
         self.host: Host = self.mainline
         self._spawned: set[int] = set()

@@ -136,6 +136,8 @@ _REPLACED: tuple[tuple[Any, str, object], ...] = (
     (schedattr, "slice_of", _slice_of),
     (schedattr, "set_slice", _set_slice),
     (schedattr, "put", _put),
+    (schedattr, "nice_of", lambda tid: 0),  # a slice stands for all that a thread is born with
+    (schedattr, "set_nice", _raw),
     (schedattr, "_syscall", _raw),
     (affinity, "_libc", None),
     (affinity, "_fast_getaffinity", _raw),

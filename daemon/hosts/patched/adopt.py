@@ -48,6 +48,11 @@ class PatchedAdoption:
             raise
         return thread
 
+    def settle(self, thread: ManagedThread) -> int | None:
+        """See Adopts."""
+        shown = self.stock.settle(thread)
+        return shown if thread.weight is not None else self._weight(thread)
+
     def _weight(self, thread: ManagedThread) -> int | None:
         if thread.weight is not None or not self.stock.capabilities.weight:
             return thread.knobs.weight

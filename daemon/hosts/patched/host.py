@@ -33,8 +33,8 @@ class PatchedCfs(ThreadsHost):
     def __init__(
         self, journal: WriteAhead, capabilities: Capabilities, settings: HostSettings = BY_DEFAULT
     ) -> None:
-        # A thread has a weight of its own here, so it needs no group of its own.
-        settings = replace(settings, own_groups=False)
+        # A thread has a weight of its own here, so it needs no group of its own, and no nice.
+        settings = replace(settings, own_groups=False, nice=False)
         super().__init__(journal, capabilities, PatchedKernel(granularity_ns()), settings)
         self._capabilities = capabilities  # its wake-up sources come with the file, not from outside
 

@@ -32,6 +32,7 @@ def try_kernel(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool =
     with sleeper() as pid:
         slices = _try_slice(pid)
         masks = _try_affinity(pid)
+        nice = _try_nice(pid)
     weights, hierarchy = _try_weight(proc)
     nesting = Nesting()
     if duel and weights.works and hierarchy is not None:
@@ -41,7 +42,9 @@ def try_kernel(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool =
     return Capabilities(
         backend="mainline",
         weight=weights.works,
-        weight_note=weights.note,
+        weight_note=f"{weights.note}; by nice where they share one"
+        if weights.works and nice
+        else weights.note,
         rescheduling_latency=slices.works,
         rescheduling_latency_note=slices.note,
         affinity=masks.works,
@@ -52,6 +55,7 @@ def try_kernel(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS, *, duel: bool =
         cap=caps.works,
         cap_note=caps.note,
         nested_weight=nesting.works,
+        nice=nice,
     )
 
 
@@ -82,6 +86,17 @@ def _try_affinity(pid: int) -> Finding:
     if kept != before[:1]:
         return Finding(False, "the kernel did not keep the mask")
     return Finding(True, f"sched_setaffinity on {len(after)} CPUs")
+
+
+def _try_nice(pid: int) -> bool:
+    """Whoever may nice a thread may not always take it back."""
+    try:
+        before = schedattr.nice_of(pid)
+        schedattr.set_nice(pid, before - 1)
+        schedattr.set_nice(pid, before)
+    except OSError:
+        return False
+    return schedattr.nice_of(pid) == before
 
 
 def _try_edges() -> Finding:

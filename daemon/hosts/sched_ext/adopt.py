@@ -42,7 +42,7 @@ class ExtAdoption:
         thread = self.stock.adopt(pid, tid)
         if isinstance(thread, str):
             return thread
-        thread.weight = None
+        thread.weight, thread.crowded = None, False
         thread.take_up({EXT_WEIGHT: weight_of_nice(thread.nice), EXT_LATENCY: self.slice_ns})
         if self.has_ended():
             thread.knobs = Knobs(None, None, thread.knobs.affinity)
@@ -63,6 +63,10 @@ class ExtAdoption:
             thread.kept.close()
             raise
         return thread
+
+    def settle(self, thread: ManagedThread) -> int | None:
+        """See Adopts: where it was."""
+        return thread.knobs.weight
 
     def _switch(self, thread: ManagedThread) -> None:
         """From now on it is our scheduler's. Raises ThreadGone, or OSError."""

@@ -31,8 +31,8 @@ class SchedExt(ThreadsHost):
         *,
         edges: WakeEdges | None = None,
     ) -> None:
-        # A thread has a weight of its own here, so it needs no group of its own.
-        settings = replace(settings, own_groups=False)
+        # A thread has a weight of its own here, so it needs no group of its own, and no nice.
+        settings = replace(settings, own_groups=False, nice=False)
         self._kernel, self._partial = ExtKernel(settings), settings.partial
         super().__init__(journal, capabilities, self._kernel, settings, edges=edges)
 

@@ -14,6 +14,7 @@ from ...knobs import knob
 from ...knobs.groups import CGROUP, GroupKnob, knob_of_group
 from ...knobs.knob import KnobRef, NativeKnob, NativeValue, Write
 from ...knobs.masks import AFFINITY
+from ...knobs.nice import NICE
 from ...knobs.quotas import QUOTA
 from ...linux import bandwidth, cgroupfs, procfs, schedattr
 from ...linux.errors import ThreadGone
@@ -103,6 +104,7 @@ class Actuator:
             return ()
         if place.origin is None or self.groups is None:
             if not alone(self.hierarchy, place.group, thread.id.tid):
+                thread.crowded = True
                 thread.show(place.kind, None)
                 thread.show(QUOTA, None)
                 raise OSError(errno.EBUSY, f"is not alone in {place.group} any more")
@@ -243,6 +245,9 @@ def _as_decided_on(thread: ManagedThread, kind: NativeKnob, found: NativeValue) 
         if thread.vcpu.allowed != allowed:
             thread.allow(allowed)
             raise OSError(errno.EBUSY, f"somebody else set its mask to {','.join(map(str, found))}")
+    if kind is NICE and found != thread.nice:
+        thread.leave_weight()
+        raise OSError(errno.EBUSY, f"somebody else niced it to {found}")
     if kind is QUOTA and isinstance(found, str):
         known = thread.given_quota or bandwidth.NO_QUOTA
         if found != known and not found.startswith(f"{known} "):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ...knobs import knob
 from ...knobs.groups import CGROUP
 from ...knobs.knob import KnobRef
+from ...knobs.nice import NICE
 from ...knobs.policies import POLICY
 from ...knobs.table import INHERITED
 from ...knobs.weights import group_weight
@@ -29,6 +30,7 @@ class Adoption:
     own_groups: bool
     journal: WriteAhead
     proc: str = procfs.PROC
+    nice: bool = False
     last: dict[str, VcpuId] = field(default_factory=dict)
     """The group of the thread that was asked for last, and that thread."""
 
@@ -62,17 +64,32 @@ class Adoption:
         stat = kept.first_stat
         for ref in self._born_with(who):
             self._disinherit(ref)
-        group = self._group(who)
-        place = self.weight_place(who, group, stat.nice)
         allowed = frozenset(map(Core, affinity.get(who.tid)))
         capabilities = self.capabilities
         knobs = Knobs(
-            weight_shown(place),
+            None,
             schedattr.get(who.tid).slice_ns if capabilities.rescheduling_latency else None,
             allowed if capabilities.affinity else None,
         )
         vcpu = Vcpu(who, printable(stat.comm), allowed)
-        return ManagedThread(vcpu, kept, stat.nice, Core(stat.core), knobs, group, place)
+        thread = ManagedThread(vcpu, kept, 0, Core(stat.core), knobs)
+        thread.knobs = knobs._replace(weight=self.settle(thread))
+        return thread
+
+    def settle(self, thread: ManagedThread) -> int | None:
+        """See Adopts."""
+        who = thread.id
+        thread.group, thread.nice = self._group(who), schedattr.nice_of(who.tid)
+        place = self.weight_place(who, thread.group, thread.nice)
+        if place is not None and place.origin is not None and thread.terms is not None:
+            place = None
+        thread.weight, thread.crowded = place, place is None
+        if place is not None:
+            return weight_shown(place)
+        if not self.nice or not self.capabilities.weight or thread.nice != 0:
+            return None
+        thread.take_up({NICE: NEUTRAL_WEIGHT})
+        return NEUTRAL_WEIGHT
 
     def _born_with(self, who: VcpuId) -> Iterator[KnobRef]:
         """What a child has from its parent; the group first, because its weight depends on it."""

@@ -22,6 +22,7 @@ from .notices import Notices
 from .own_groups import OwnGroups
 from .places import Attended, Numbers, attended, change_of
 from .put_back import PutBack, close_weight
+from .settling import Settling
 from .share_watch import ShareWatch
 from .thread import ManagedThread
 from .weight_watch import WeightWatch
@@ -54,6 +55,7 @@ class Crew:
         self._nested_weight = nested_weight
         self._most = most
         self._arrivals = Arrivals()
+        self._settling = Settling(adoption, watch, self._spare_weight)
         self._turn_of_skipped = 0
         self.left_out: Mapping[str, int] = {}
         """By workload: how many of its threads are too many to be attended to."""
@@ -74,6 +76,7 @@ class Crew:
     def follow(self, roster: Sequence[RosterEntry], clock_ns: int, *, again: bool = False) -> None:
         """Adopt whom the roster names, as far as there is room and time, and let go whom it does not name.
         `again`: ask some of those who were left alone, too."""
+        self.show_settled()
         self._roster = tuple(roster)
         again_all, self._set_down = self._set_down, False
         rows = attended(self._roster, self._threads.keys() | self.skipped.keys(), self._most)
@@ -101,6 +104,7 @@ class Crew:
                 self._notices.say("waits to be put back", line)
         for thread in threads:
             self._forget(thread)
+        self._settling.ask_those_left(self.threads())
 
     def restore(self) -> Restored:
         """Put everything back. Whoever keeps something of ours is not managed until that is back, too."""
@@ -127,6 +131,7 @@ class Crew:
         for thread in lost.values():
             self._put_back.bury(thread)
             self._forget(thread)
+        self._settling.ask_those_left(self.threads())
 
     def turn_away(self, thread: ManagedThread, reason: str) -> None:
         """It must not be managed any more."""
@@ -169,7 +174,16 @@ class Crew:
                 thread.allow(allowed)
                 changed = True
         self._check_group(thread)
-        return changed
+        moved = self._settling.ask(thread, self._threads.values())
+        return self._settling.ask_those_left(self.threads()) or moved or changed
+
+    def ask_some_crowded(self) -> bool:
+        """Has somebody who shares a group another place for the weight? True: workloads may differ now."""
+        return self._settling.ask_some(self.threads()) | self._settling.ask_those_left(self.threads())
+
+    def show_settled(self) -> bool:
+        """Weights that found another place in the last look are shown from now on. True: there are some."""
+        return self._settling.show(self.by_id)
 
     @staticmethod
     def _mask(thread: ManagedThread) -> frozenset[Core]:
@@ -194,14 +208,18 @@ class Crew:
 
     def _not_alone(self, thread: ManagedThread, group: str) -> None:
         """The group's weight is somebody else's business, too, from now on."""
-        self._spare_weight(thread)
+        is_ours = thread.knobs.weight is not None
+        is_spared = self._spare_weight(thread)
         thread.show(QUOTA, None)
         cap = thread.held.get(QUOTA)
         if cap is not None and not self._put_back.restore_one(thread, cap):
             self._put_down(thread)
+            is_spared = False
         who = f"{thread.vcpu.name!r} (thread {thread.id.tid})"
-        line = f"{who} is not alone in {group} any more: its weight is left alone"
+        line = f"{who} is not alone in {group} any more: the group's weight is left alone"
         self._notices.say(f"workload {thread.workload}: not alone in their groups", line)
+        if is_ours and is_spared:
+            self._settling.settle(thread)
 
     def _is_known(self, numbers: Numbers) -> bool:
         return numbers in self._threads or numbers in self.skipped
@@ -216,15 +234,17 @@ class Crew:
                 self._notices.say(f"workload {row.workload}: threads left alone for want of room", line)
         self.left_out = {row.workload: row.left_out for row in rows if row.left_out}
 
-    def _spare_weight(self, thread: ManagedThread) -> None:
-        """From now on it has none that is ours to write."""
-        if thread.weight is None or thread.knobs.weight is None:
-            return
-        held = thread.held.get(thread.weight.kind)
+    def _spare_weight(self, thread: ManagedThread) -> bool:
+        """From now on it has none that is ours to write. False: it keeps one that cannot be put back."""
+        kind = thread.weight_kind()
+        if kind is None or thread.knobs.weight is None:
+            return True
+        held = thread.held.get(kind)
         if held is not None and not self._put_back.restore_one(thread, held):
             self._put_down(thread)
-            return
-        thread.show(thread.weight.kind, None)
+            return False
+        thread.show(kind, None)
+        return True
 
     def _ended_beside_main(self, thread: ManagedThread) -> bool:
         """Then the sampler says in a moment whether it ended, or took over the main thread's number."""
@@ -292,6 +312,7 @@ class Crew:
         self._threads.pop((thread.id.pid, thread.id.tid), None)
         self.by_id.pop(thread.id, None)
         self.knobs.pop(thread.id, None)
+        self._settling.left(thread.group)
         self._custody.take(thread.outstanding())
         if CGROUP in thread.held and thread.weight is not None and self._groups is not None:
             self._groups.linger(thread.weight)

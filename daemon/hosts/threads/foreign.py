@@ -20,10 +20,11 @@ from ...knobs import knob, masks
 from ...knobs.groups import CGROUP
 from ...knobs.knob import KnobRef, NativeKnob, NativeValue, Write
 from ...knobs.masks import AFFINITY
+from ...knobs.nice import NICE
 from ...knobs.quotas import QUOTA
 from ...linux import procfs, schedattr
 from ...linux.errors import ThreadGone
-from ...model import THREAD_KNOBS, Core
+from ...model import THREAD_KNOBS, Core, Knob
 from ..host import OnForeignWrite
 from .ahead import WriteAhead
 from .notices import Notices
@@ -156,6 +157,8 @@ class ReadBack:
             self._reapply(thread, held, present)
         elif self.answer is OnForeignWrite.ALERT and kind.serves in THREAD_KNOBS:
             thread.show(kind, thread.model_of(kind, present))
+            if kind is NICE and isinstance(present, int):
+                thread.nice = present
         else:
             self._yield(thread, kind)
 
@@ -185,7 +188,10 @@ class ReadBack:
             if left is not None:
                 self.journal.settle((left,))
                 thread.drop(kind)
-        thread.show(kind, None)
+        if kind.serves is Knob.WEIGHT:
+            thread.leave_weight()
+        else:
+            thread.show(kind, None)
 
 
 _GIVEN_ANEW = "from now on that is the quota that it was given"

@@ -53,7 +53,8 @@ from .wakers import Wakers
 from .weight_watch import WeightWatch
 
 RETRY_PERIODS = 12
-"""How often those who were left alone are asked again: about once a second at 80 ms."""
+"""How often those who were left alone, or who share their group, are asked again: about once a second at
+80 ms."""
 
 
 class ThreadsHost:
@@ -82,9 +83,9 @@ class ThreadsHost:
         self._hierarchy = _hierarchy(proc)
         self._watch = WeightWatch()
         self._cores = CoreWatch(settings.cpus, sysfs)
-        own = settings.own_groups
+        own, nice = settings.own_groups, settings.nice and capabilities.nice
         self._groups = groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own else None
-        adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own, journal, proc))
+        adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own, journal, proc, nice))
         kernel = kernel or LinuxKernel()
         put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
         self._crew = Crew(
@@ -138,6 +139,8 @@ class ThreadsHost:
             self._crew.follow(roster, clock_ns, again=again)
             self._rebuild()
             clock_ns = time.monotonic_ns()
+        elif self._crew.show_settled():
+            self._list_workloads()
         sample = self._sampler.take(clock_ns)
         if sample.gone or sample.turned:
             self._lose(sample)
@@ -199,6 +202,8 @@ class ThreadsHost:
         self._crew.see_to_custody()
         differs = self._read_back.look_at(sample.suspects)
         differs |= self._crew.shares_changed()
+        if self._turn % RETRY_PERIODS == 0:
+            differs |= self._crew.ask_some_crowded()
         if suspects := self._limits.suspects():
             self._read_back.look_at_quotas(suspects)
             differs |= self._limits.given_anew(suspects)

@@ -23,6 +23,10 @@ class Adopts(Protocol):
     def adopt(self, pid: int, tid: int) -> ManagedThread | str:
         """The managed thread, or why it must be left alone. Raises ThreadGone."""
 
+    def settle(self, thread: ManagedThread) -> int | None:
+        """Find out anew in which group it is, and where its weight is set. That weight; None: it has none
+        that is ours to write. We hold no weight of it. Raises ThreadGone, or OSError."""
+
 
 class KernelInterface(Protocol):
     """What a host of threads asks of its kernel."""

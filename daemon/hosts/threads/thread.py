@@ -62,6 +62,7 @@ class WeightPlace:
 class ManagedThread:
     """One adopted thread: identity, kept descriptors, knobs, and what we hold.
 
+    `crowded`: it shares its group, so it may have another place for its weight when the company changes.
     `written`: since the last look we wrote a knob that BPF sees in the thread, so that a difference is
     likely our own (batch.py).
     `terms`: what whoever made it asks of us.
@@ -78,8 +79,9 @@ class ManagedThread:
     nice: int
     first_core: Core
     knobs: Knobs
-    group: str
-    weight: WeightPlace | None
+    group: str = ""
+    weight: WeightPlace | None = None
+    crowded: bool = False
     written: bool = False
     kinds: Mapping[Knob, NativeKnob] = field(default_factory=lambda: STOCK)
     defaults: Mapping[NativeKnob, int] = field(default_factory=dict)
@@ -102,6 +104,10 @@ class ManagedThread:
         if knob is Knob.WEIGHT and self.weight is not None:
             return self.weight.kind
         return self.kinds[knob]
+
+    def weight_kind(self) -> NativeKnob | None:
+        """The kernel's knob for its weight, if it has one."""
+        return self.weight.kind if self.weight is not None else self.kinds.get(Knob.WEIGHT)
 
     def take_up(self, defaults: Mapping[NativeKnob, int]) -> None:
         """It has these knobs, too, each of which serves one of the model's from now on."""
@@ -177,6 +183,11 @@ class ManagedThread:
                 self._post(Knobs(knobs.weight, value, knobs.affinity))
             case Knob.AFFINITY, frozenset() | None:
                 self._post(Knobs(knobs.weight, knobs.rescheduling_latency_ns, value))
+
+    def leave_weight(self) -> None:
+        """It is somebody else's, whatever the thread's company is."""
+        self.crowded = False
+        self._post(self.knobs._replace(weight=None))
 
     def allow(self, cores: frozenset[Core]) -> None:
         """Somebody changed a mask that we do not hold: these are the allowed cores now."""

@@ -61,13 +61,14 @@ class TenantHome:
     def _settle(self, pid: int, tid: int, name: str) -> None:
         if any(matches(pattern, name) for pattern in self.tenant.vcpu_names):
             group = vcpu_group(self.tenant, self.layout, len(self.vcpus))
-            if len(self.vcpus) >= self.tenant.vcpus:
+            if len(self.vcpus) >= self.tenant.vcpus and self.layout is not GroupLayout.SHARED:
                 self.tree.make([Group(group, threaded=True)])
             self.vcpus.append((pid, tid, name))
         else:
             group = emulator_group(self.tenant, self.layout)
             self.others.add(tid)
-        self.tree.place(tid, group)
+        if group != self.group:
+            self.tree.place(tid, group)
 
     def ensure_complete(self) -> None:
         """Refusal if it has other threads than its scenario says: something else would be measured."""
@@ -77,7 +78,8 @@ class TenantHome:
 
     def managed(self, pids: tuple[int, ...]) -> Managed | None:
         """As the daemon is told; None for whom it cannot know: no group around its vCPUs, no process yet."""
-        cgroup = f"{self.tree.name}/{managed_group(self.tenant)}" if self.layout is GroupLayout.VM else None
+        flat = self.layout is GroupLayout.FLAT
+        cgroup = None if flat else f"{self.tree.name}/{managed_group(self.tenant, self.layout)}"
         if not pids and not cgroup:
             return None
         return Managed(self.tenant.name, share_of(self.tenant, self.layout), pids, cgroup)

@@ -4,7 +4,8 @@
 for each vCPU thread and `emulator` for the process's other threads. (One level is ours: where there
 is an emulator, the vCPUs' groups have a parent `vcpus`, so that the daemon's configuration can name
 them and nothing else.) `flat` has one group for each vCPU thread directly below `machine`, so that
-vCPUs compete with those of other workloads one by one. Beside `machine` stand `client`, which gets
+vCPUs compete with those of other workloads one by one. `shared` is what Docker and systemd make: a group
+for each workload, and all of its threads in it. Beside `machine` stand `client`, which gets
 (almost) all the CPU it asks for, so that the load generator is not what is measured, and `daemon`.
 
 The host's autogroup setting has no part in this: it only groups tasks of the top cpu cgroup.
@@ -25,6 +26,7 @@ class GroupLayout(StrEnum):
 
     VM = "vm"
     FLAT = "flat"
+    SHARED = "shared"
 
 
 def groups_for(scenario: Scenario, layout: GroupLayout, *, limited: bool = True) -> tuple[Group, ...]:
@@ -38,10 +40,12 @@ def groups_for(scenario: Scenario, layout: GroupLayout, *, limited: bool = True)
 
 
 def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
-    if layout is GroupLayout.VM:
+    if layout is not GroupLayout.FLAT:
         yield Group(home_of(tenant, layout), weight=tenant.share, quota_cores=tenant.quota_cores)
-        if tenant.has_emulator:
-            yield Group(managed_group(tenant), threaded=True)
+    if layout is GroupLayout.SHARED:
+        return
+    if layout is GroupLayout.VM and tenant.has_emulator:
+        yield Group(managed_group(tenant), threaded=True)
     for index in range(tenant.vcpus):
         yield Group(vcpu_group(tenant, layout, index), threaded=True, quota_cores=tenant.vcpu_quota_cores)
     if tenant.has_emulator:
@@ -50,28 +54,32 @@ def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
 
 def home_of(tenant: Tenant, layout: GroupLayout) -> str:
     """The group that the workload's process starts in."""
-    return f"{MACHINE}/{tenant.name}" if layout is GroupLayout.VM else MACHINE
+    return MACHINE if layout is GroupLayout.FLAT else f"{MACHINE}/{tenant.name}"
 
 
-def managed_group(tenant: Tenant) -> str:
-    """The group that has all vCPUs of a workload below it and nothing else (layout vm)."""
-    home = home_of(tenant, GroupLayout.VM)
-    return f"{home}/vcpus" if tenant.has_emulator else home
+def managed_group(tenant: Tenant, layout: GroupLayout = GroupLayout.VM) -> str:
+    """The group that has all vCPUs of a workload in it or below it, and as `vm` nothing else."""
+    home = home_of(tenant, layout)
+    return f"{home}/vcpus" if tenant.has_emulator and layout is GroupLayout.VM else home
 
 
 def vcpu_group(tenant: Tenant, layout: GroupLayout, index: int) -> str:
     """The group of one vCPU thread."""
     if layout is GroupLayout.VM:
         return f"{managed_group(tenant)}/vcpu{index}"
+    if layout is GroupLayout.SHARED:
+        return home_of(tenant, layout)
     return f"{MACHINE}/{tenant.name}-vcpu{index}"
 
 
 def emulator_group(tenant: Tenant, layout: GroupLayout) -> str:
     """The group of the threads that are no vCPUs."""
+    if layout is GroupLayout.SHARED:
+        return home_of(tenant, layout)
     separator = "/" if layout is GroupLayout.VM else "-"
     return f"{MACHINE}/{tenant.name}{separator}{EMULATOR}"
 
 
 def share_of(tenant: Tenant, layout: GroupLayout) -> int:
     """The workload's share of the host that these groups give it."""
-    return tenant.share if layout is GroupLayout.VM else NEUTRAL * tenant.vcpus
+    return NEUTRAL * tenant.vcpus if layout is GroupLayout.FLAT else tenant.share

@@ -182,7 +182,7 @@ def _managed(run: _Attempt, home: TenantHome, pids: tuple[int, ...]) -> Managed 
 
 def _vm_level(run: _Attempt) -> int:
     """The depth of the tenants' groups, which our scheduler takes for VMs."""
-    group = PurePosixPath(run.bench.tree.name) / managed_group(run.homes[0].tenant)
+    group = PurePosixPath(run.bench.tree.name) / managed_group(run.homes[0].tenant, run.bench.plan.layout)
     return len(group.parts) - 1
 
 

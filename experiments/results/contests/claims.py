@@ -27,7 +27,7 @@ def entitled(scenario: Scenario, layout: GroupLayout) -> Mapping[str, float] | N
         if dict(tenant.options).get("alternate-s", "0") != "0":
             return None
         claims[tenant.name] = tuple(claims_of(tenant))
-    if layout is GroupLayout.VM:
+    if layout is not GroupLayout.FLAT:
         return dict(zip(claims, divide(list(map(sum, claims.values())), scenario.cores), strict=True))
     each = iter(divide([want for wants in claims.values() for want in wants], scenario.cores))
     return {name: sum(next(each) for _ in wants) for name, wants in claims.items()}

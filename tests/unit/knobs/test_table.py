@@ -10,6 +10,7 @@ import pytest
 from dasec.knobs import knob, table
 from dasec.knobs.groups import CGROUP, CONTROLLERS
 from dasec.knobs.knob import GroupId, KnobRef, NativeKnob, NativeValue, Write, no_value
+from dasec.knobs.nice import NICE
 from dasec.knobs.quotas import QUOTA
 from dasec.knobs.table import INHERITED, TABLE, named
 from dasec.linux import procfs
@@ -49,10 +50,21 @@ VALUES: dict[Knob, KnobValue] = {
 }
 
 
-@pytest.mark.parametrize("kind", [one for one in TABLE if one.serves in VALUES], ids=str)
+@pytest.mark.parametrize("kind", [one for one in TABLE if one.serves in VALUES and one is not NICE], ids=str)
 def test_a_value_of_the_model_comes_back_from_the_kernels_unit(kind: NativeKnob) -> None:
     assert kind.serves is not None
     assert kind.model(kind.native(VALUES[kind.serves])) == VALUES[kind.serves]
+
+
+@pytest.mark.parametrize(
+    ("weight", "nice"),
+    [(1024, 0), (920, 0), (900, 1), (820, 1), (146, 9), (128, 9), (51, 13), (1, 19), (2048, -3), (8192, -9)],
+)
+def test_nice_takes_the_nearest_weight_within_an_eighth_as_far_as_it_reaches(weight: int, nice: int) -> None:
+    assert NICE.native(weight) == nice
+    found = NICE.model(nice)
+    assert isinstance(found, int)
+    assert nice == 19 or abs(found - weight) * 8 <= weight
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         (
             "[host]\nxyzzy = 1\n" + WORKLOAD,
             "host.xyzzy: unknown key: known here: backend, bpf, cpus, keeper_cgroup,"
-            " max_threads_per_workload, on_foreign_write, own_cgroups",
+            " max_threads_per_workload, nice, on_foreign_write, own_cgroups",
         ),
         (
             "[[workload]]\nname = 'a'\nmatch = { com = 'x' }\n",

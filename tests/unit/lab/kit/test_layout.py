@@ -46,6 +46,13 @@ def test_flat_means_no_group_of_a_workload() -> None:
     assert {name.count("/") for name in names(GroupLayout.FLAT) if name.startswith("machine/")} == {1}
 
 
+def test_threads_that_share_have_one_group_for_each_workload_as_docker_makes_it() -> None:
+    found = [name for name in names(GroupLayout.SHARED) if name.startswith("machine/")]
+    assert found == ["machine/memcached-0", "machine/service-0", "machine/service-1"]
+    assert managed_group(CACHE, GroupLayout.SHARED) == "machine/memcached-0"
+    assert share_of(CACHE, GroupLayout.SHARED) == 1024
+
+
 @pytest.mark.parametrize("layout", GroupLayout)
 def test_parents_come_first_and_every_place_exists(layout: GroupLayout) -> None:
     found = names(layout)
