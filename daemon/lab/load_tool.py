@@ -44,7 +44,9 @@ def find_tool(environment: Mapping[str, str] = os.environ) -> Path:
     found = CHECKOUT_TOOL if CHECKOUT_TOOL.exists() else shutil.which(TOOL, path=environment.get("PATH"))
     if found is None:
         raise Refusal(
-            ExitStatus.HOST, f"{TOOL}: not found: build it with `make load`, or name it in {TOOL_ENVIRONMENT}"
+            ExitStatus.HOST,
+            f"{TOOL}: not found: build it with `make load` in a clone; outside of it name"
+            f" experiments/load/build/{TOOL} of that clone in {TOOL_ENVIRONMENT}",
         )
     return Path(found)
 

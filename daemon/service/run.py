@@ -41,6 +41,7 @@ from .reservation_alerts import ReservationAlerts
 from .status_file import StatusFile
 from .systemd import ServiceManager
 from .timer import Timer
+from .unwritten import Unwritten
 
 if TYPE_CHECKING:
     from ..metrics.exporter import Exporter
@@ -131,6 +132,7 @@ def serve(order: Order) -> None:
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
         incidents = Incidents(order.budget_percent, order.config.period_ms, announcer)
         alerts = (remarks, ReservationAlerts(announcer), incidents)
+        unwritten = [Unwritten(order.record)] if order.dry_run else []
         regime.turning = (remarks, *records, *statuses, *exporters)
         manager = ServiceManager()
         stack.callback(manager.close)
@@ -141,7 +143,7 @@ def serve(order: Order) -> None:
             policy=regime.policy,
             reload=regime.reload,
             stand_by=stage.stand_by,
-            witnesses=(HostNotices(stage.host.notices), *alerts, *records, *statuses, *exporters),
+            witnesses=(HostNotices(stage.host.notices), *alerts, *unwritten, *records, *statuses, *exporters),
             announcer=announcer,
             budget=Budget(order.budget_percent, order.config.period_ms * 1_000_000),
         )
@@ -150,7 +152,7 @@ def serve(order: Order) -> None:
         with Timer(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by) as pace:
             restored = control(parts, pace)
         manager.stopping()
-        _conclude(restored)
+        _conclude(restored, unwritten)
 
 
 @contextmanager
@@ -337,7 +339,9 @@ def _introduce(order: Order, capabilities: Capabilities) -> None:
         LOGGER.warning("%s", warning)
 
 
-def _conclude(restored: Restored) -> None:
+def _conclude(restored: Restored, unwritten: Sequence[Unwritten]) -> None:
+    for each in unwritten:
+        LOGGER.info("%s", each.line())
     for line in restored.left_alone:
         LOGGER.warning("left alone: %s", line)
     for line in restored.waiting:

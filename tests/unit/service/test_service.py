@@ -58,6 +58,7 @@ def test_a_knob_that_this_kernel_lacks_is_one_line_and_the_rest_goes_on(
         "dasec: this host has no knob for weight: the cpu controller is not handed on there",
         "dasec: this host has no knob for rescheduling latency: the kernel ignores the slice",
         "dasec: something else",
+        "dasec: dry run: no knob would have been written",
         "dasec: stopped: 0 knobs put back",
     ]
     assert len(lines) == 3
