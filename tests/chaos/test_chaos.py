@@ -56,7 +56,7 @@ policy = "{policy}"
 [guard]
 enabled = false
 [host]
-own_cgroups = true
+own_cgroups = {own}
 weights = "{weights}"
 [bandwidth]
 caps = true
@@ -75,7 +75,8 @@ class Round:
         self.file = place / "chaos.toml"
         # By `auto` the probe computes for a second or two: it is killed there, too, but not only there.
         weights = "on" if policy == "shuffle" else "auto"
-        head = CONFIGURATION.format(period_ms=PERIOD_MS, policy=policy, weights=weights)
+        own = "true" if chance.random() < 0.7 else "false"  # then threads that share a group are niced
+        head = CONFIGURATION.format(period_ms=PERIOD_MS, policy=policy, weights=weights, own=own)
         self.file.write_text(head + arena.configuration())
         self.directory = place / "state"
         self.said = place / "said"

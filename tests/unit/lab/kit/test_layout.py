@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dasec.lab.kit.home import make_homes
 from dasec.lab.kit.layout import (
     GroupLayout,
     emulator_group,
@@ -51,6 +53,17 @@ def test_threads_that_share_have_one_group_for_each_workload_as_docker_makes_it(
     assert found == ["machine/memcached-0", "machine/service-0", "machine/service-1"]
     assert managed_group(CACHE, GroupLayout.SHARED) == "machine/memcached-0"
     assert share_of(CACHE, GroupLayout.SHARED) == 1024
+
+
+def test_a_thread_that_shares_its_workloads_group_stays_there_and_is_known(tmp_path: Path) -> None:
+    tree, tenant = Tree(1, tmp_path / TOP_NAME), replace(CACHE, vcpu_names=("*",))
+    (home,) = make_homes(tree, Scenario(2, (tenant,)), GroupLayout.SHARED, limited=True)
+    home.settle([os.getpid()])
+    assert (os.getpid(), os.getpid()) in [(pid, tid) for pid, tid, _ in home.vcpus]
+    assert list(tmp_path.glob("**/tasks")) == []
+    managed = home.managed((os.getpid(),))
+    assert managed is not None
+    assert managed.cgroup == f"{tree.name}/machine/memcached-0"
 
 
 @pytest.mark.parametrize("layout", GroupLayout)
