@@ -78,10 +78,24 @@ __s32 BPF_PROG(dasec_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64 wa
 	return cpu;
 }
 
+/*
+ * On its way out a CPU still wakes who waits for it to go. What it would kick others with, an interrupt of its own, is lost then, and
+ * with it all such interrupts for as long as the kernel believes that one is under way: also those without which BPF's memory cannot
+ * be freed. Whoever waits is seen at the next end of a slice instead.
+ */
+static bool may_kick(void)
+{
+	struct cpu *here = cpu_at(bpf_get_smp_processor_id());
+
+	return here && !here->away;
+}
+
 static void kick(__s32 cpu)
 {
 	struct cpu *c = cpu_at(cpu);
 
+	if (!may_kick())
+		return;
 	if (c)
 		c->kicked = true;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -148,6 +162,8 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 			kick(own);
 		return;
 	}
+	if (!may_kick())
+		return;
 	idle = scx_bpf_pick_idle_cpu(scx_of(p)->cpus_ptr, 0);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -320,7 +336,7 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 
 	if (!c)
 		return;
-	c->kicked = false;
+	c->kicked = c->away = false;
 	if (take_from(queue_of(cpu, KERNEL, CRITICAL)) || take_from(queue_of(ANY_CPU, KERNEL, CRITICAL)))
 		return;
 	if (prev && scx_of(prev)->scx.flags & SCX_TASK_QUEUED)
@@ -581,14 +597,22 @@ static void count_cpus(__u32 going)
 SEC("struct_ops/dasec_cpu_online")
 void BPF_PROG(dasec_cpu_online, __s32 cpu)
 {
+	struct cpu *c = cpu_at(cpu);
+
 	count_cpus(0);
+	if (c)
+		c->away = false;
 }
 
 /* It still counts as online. Those that waited for it alone have been taken away by the kernel. */
 SEC("struct_ops/dasec_cpu_offline")
 void BPF_PROG(dasec_cpu_offline, __s32 cpu)
 {
+	struct cpu *c = cpu_at(cpu);
+
 	count_cpus(1);
+	if (c)
+		c->away = true;
 }
 
 SEC("struct_ops/dasec_init")

@@ -79,6 +79,7 @@ struct cpu {
 	__u32 looks;
 	__u32 turns;
 	bool kicked; /* will pick anew, so nobody else should preempt it */
+	bool away;   /* about to go, or gone */
 	__u64 own[2][WORDS]; /* VMs with threads that wait for this CPU only */
 	__u64 tried[2][WORDS];  /* whose threads may not run here, as this dispatch has found */
 };
