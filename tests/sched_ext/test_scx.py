@@ -319,30 +319,6 @@ def test_a_cpu_that_goes_and_comes_finds_it_as_it_was(scheduler: Scheduler, vms:
     assert LOADS.read_text() == loads
 
 
-def own_interrupts_of_cpu_1() -> int:
-    """By which a CPU kicks others, and BPF gets its memory (x86: IWI)."""
-    line = next(line for line in Path("/proc/interrupts").read_text().splitlines() if "IWI:" in line)
-    return int(line.split()[2])
-
-
-def test_a_cpu_that_goes_and_comes_can_still_kick_others(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
-    """What it sends while it goes is lost, and it would send nothing ever after."""
-    vms["pairs"], vms["hogs"] = Vm("pairs"), Vm("hogs")
-    for _ in range(2):
-        vms["pairs"].run(PING_PONG)
-        vms["hogs"].run(HOG)
-
-    def kicks() -> int:
-        before = own_interrupts_of_cpu_1()
-        time.sleep(0.3)
-        return own_interrupts_of_cpu_1() - before
-
-    for _ in range(6):
-        CPU_1.write_text("0")
-        CPU_1.write_text("1")
-        in_the_end(kicks, lambda seen: seen > 0)
-
-
 BORN = 12
 BIRTHS = f"""
 import resource, time
