@@ -63,11 +63,9 @@ class _Vm(ctypes.Structure):
         ("weight", ctypes.c_uint32),
         ("threads", ctypes.c_uint32),
         ("critical_since", ctypes.c_uint64),
-        ("served_at", ctypes.c_uint64),
         ("waits", ctypes.c_uint32 * 2),
         ("shared", ctypes.c_uint32 * 2),
         ("counted", ctypes.c_uint32),
-        ("rested_at", ctypes.c_uint64),
         ("has_queues", ctypes.c_bool),
     )
 
@@ -121,7 +119,7 @@ class Scheduler:
         operations = PARTIAL if partial else OPERATIONS
         self._object: BpfObject = load(
             OBJECT,
-            sizes={"own_served": chosen.cpus * MAX_VMS},
+            sizes={"stays": (1 + chosen.cpus) * MAX_VMS},
             options=chosen,
             operations=operations,
             sleepable=SLEEPABLE,

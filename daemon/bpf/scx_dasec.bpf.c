@@ -12,8 +12,7 @@
  * others when it wakes up.
  */
 #include "scx_critical.h"
-#include "scx_queue.h"
-#include "scx_share.h"
+#include "scx_meet.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -36,29 +35,38 @@ struct {
 	__type(value, struct ending);
 } endings SEC(".maps");
 
-/* Whether its critical threads may have the CPU: it runs another class, of a VM and beside a rival that can spare it. */
-part int may_preempt(__u32 vm, __u64 debt, __s32 cpu)
+/* Whether it may take the CPU from this one: it is in its share, if need be after what lapses. */
+part int can_spare(__s32 cpu, __u32 low_vm, __u32 vm, __u64 debt, __u64 now)
 {
-	struct vm *v = vm_at(vm), *running, *rival;
-	struct cpu *c = cpu_at(cpu);
+	struct vm *low = vm_at(low_vm), *v = vm_at(vm);
 
+	if (!low)
+		return false;
 	if (!v)
 		return false;
+	if (before(low->time + debt, v->time))
+		lapse(cpu, low_vm, vm, now);
+	return !before(low->time + debt, v->time);
+}
+
+/* Whether its critical threads may have the CPU: it runs another class, of a VM and beside a rival that can spare it. */
+part int may_preempt(__u32 vm, __u64 debt, __s32 cpu, __u64 now)
+{
+	struct cpu *c = cpu_at(cpu);
+	struct vm *rival;
+
 	if (!c)
 		return false;
 	if (c->class != OTHER || c->kicked)
 		return false;
 	if (vm == KERNEL)
 		return true;
-	running = vm_at(c->vm);
-	if (!running)
-		return false;
-	if (before(running->time + debt, v->time))
+	if (!can_spare(cpu, c->vm, vm, debt, now))
 		return false;
 	rival = c->rival && c->rival != vm ? vm_at(c->rival) : NULL;
 	if (!rival)
 		return true;
-	return !waits(rival) || !before(rival->time + debt, v->time);
+	return !waits(rival) || can_spare(cpu, c->rival, vm, debt, now);
 }
 
 SEC("struct_ops/dasec_select_cpu")
@@ -102,7 +110,7 @@ static void kick(__s32 cpu)
 }
 
 /* Of some CPUs from the last one of the thread on, preempt the one whose VM is ahead most, and among equals that last one. */
-static __noinline void preempt_one(struct task_struct *p, __u32 vm, __u64 debt)
+static __noinline void preempt_one(struct task_struct *p, __u32 vm, __u64 debt, __u64 now)
 {
 	__s32 best = -1, last = scx_bpf_task_cpu(p);
 	struct bpf_iter_num numbers;
@@ -120,7 +128,7 @@ static __noinline void preempt_one(struct task_struct *p, __u32 vm, __u64 debt)
 		c = cpu_at(cpu);
 		if (!c)
 			continue;
-		if (!may_preempt(vm, debt, cpu) || !bpf_cpumask_test_cpu(cpu, scx_of(p)->cpus_ptr))
+		if (!may_preempt(vm, debt, cpu, now) || !bpf_cpumask_test_cpu(cpu, scx_of(p)->cpus_ptr))
 			continue;
 		running = vm_at(c->vm);
 		if (!running)
@@ -158,7 +166,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	begin_wait(p, t, v, own, now);
 	insert(p, queue_of(own, t->vm, t->class), slice, enq_flags);
 	if (own != ANY_CPU) {
-		if (t->class == CRITICAL && may_preempt(t->vm, debt_of(v), own))
+		if (t->class == CRITICAL && may_preempt(t->vm, debt_of(v), own, now))
 			kick(own);
 		return;
 	}
@@ -168,15 +176,18 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	else if (t->class == CRITICAL)
-		preempt_one(p, t->vm, debt_of(v));
+		preempt_one(p, t->vm, debt_of(v), now);
 }
 
 /* What runs goes on, with a new slice. */
 static void keep(struct task_struct *prev, struct thread *t, struct vm *v, struct cpu *c, __u64 slice, __u64 now)
 {
+	struct stay *host = stay_at(ANY_CPU, t->vm);
+
 	((struct task_struct___scx *)prev)->scx.slice = slice;
 	charge_ahead(t, v, slice);
-	v->served_at = now;
+	if (host)
+		host->served_at = now;
 	c->class = t->class;
 }
 
@@ -187,20 +198,22 @@ static void keep(struct task_struct *prev, struct thread *t, struct vm *v, struc
 part int serve_forgotten(__s32 cpu, __u32 vm, __u64 now)
 {
 	struct cpu *c = cpu_at(cpu);
-	__u64 bit = bit_of(vm), *served = own_served_at(cpu, vm), queue, since;
+	struct stay *here = stay_at(cpu, vm), *host = stay_at(ANY_CPU, vm);
+	__u64 bit = bit_of(vm), queue, since;
 	__u32 word = word_at(vm), class;
-	struct vm *v = vm_at(vm);
 	bool own, any;
 
 	if (!c)
 		return false;
-	if (!v)
+	if (!here)
+		return false;
+	if (!host)
 		return false;
 	class = c->looks & 1;
 	own = (c->own[CRITICAL][word] | c->own[OTHER][word]) & bit;
 	any = (shared[CRITICAL][word] | shared[OTHER][word]) & bit;
-	if ((own && served && before(*served + options.turn_ns, now)) ||
-	    (any && before(v->served_at + options.turn_ns, now)))
+	if ((own && before(here->served_at + options.turn_ns, now)) ||
+	    (any && before(host->served_at + options.turn_ns, now)))
 		return take(cpu, vm, CRITICAL) || take(cpu, vm, OTHER);
 	own = c->own[class][word] & bit;
 	any = shared[class][word] & bit;
@@ -312,12 +325,14 @@ part __u32 choose_among(__s32 cpu, struct survey *s, struct running *r, __u64 no
 		return IN_VAIN;
 	if (!s)
 		return IN_VAIN;
+	if (!r)
+		return IN_VAIN;
 	bpf_iter_num_new(&times, 0, MAX_VMS);
 	while (s->least_vm && bpf_iter_num_next(&times)) {
 		choice = choose(cpu, s, r, now);
 		if (choice != IN_VAIN)
 			break;
-		look_around(cpu, s, now);
+		look_around(cpu, s, r->vm, now);
 	}
 	bpf_iter_num_destroy(&times);
 	__builtin_memset(c->tried, 0, sizeof(c->tried));
@@ -349,16 +364,14 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 		if (v) {
 			running.vm = t->vm;
 			running.class = t->class;
-			running.time = v->time;
 			running.debt = debt_of(v);
 		}
 	}
-	look_around(cpu, &s, now);
+	settle(cpu, &s, running.vm, now);
+	if (v)
+		running.time = v->time;
 	c->rival = s.least_vm;
 	if (s.least_vm) {
-		if (v && running.vm)
-			meet(&s.met, running.vm, v, now);
-		bound_claims(&s.met, now);
 		if (serve_forgotten(cpu, s.next_vm, now))
 			return;
 		if (choose_among(cpu, &s, &running, now) == TAKEN)
@@ -374,8 +387,9 @@ SEC("struct_ops/dasec_running")
 void BPF_PROG(dasec_running, struct task_struct *p)
 {
 	struct cpu *c = cpu_at(scx_bpf_task_cpu(p));
-	__u64 now = bpf_ktime_get_ns(), *served;
 	struct thread *t = thread_of(p);
+	__u64 now = bpf_ktime_get_ns();
+	struct stay *stay;
 	struct vm *v;
 
 	if (!t)
@@ -386,15 +400,21 @@ void BPF_PROG(dasec_running, struct task_struct *p)
 	t->charged = p->se.sum_exec_runtime;
 	c->vm = t->vm;
 	c->class = t->class;
+	c->confined = t->home != ANY_CPU;
 	c->kicked = false;
 	v = vm_at(t->vm);
+	stay = stay_at(ANY_CPU, t->vm);
 	if (!v)
 		return;
-	v->served_at = now;
+	if (!stay)
+		return;
+	stay->served_at = now;
 	charge_ahead(t, v, scx_of(p)->scx.slice);
-	served = t->own == ANY_CPU ? NULL : own_served_at(t->own, t->vm);
-	if (served)
-		*served = now;
+	if (t->own == ANY_CPU)
+		return;
+	stay = stay_at(t->own, t->vm);
+	if (stay)
+		stay->served_at = now;
 }
 
 SEC("struct_ops/dasec_stopping")
@@ -424,13 +444,20 @@ SEC("struct_ops/dasec_runnable")
 void BPF_PROG(dasec_runnable, struct task_struct *p, __u64 enq_flags)
 {
 	struct thread *t = thread_of(p);
+	__u64 now = bpf_ktime_get_ns();
+	struct stay *stay;
 	struct vm *v;
 
 	if (!t || t->vm == KERNEL)
 		return;
 	v = vm_at(t->vm);
-	if (v && __sync_fetch_and_add(&v->threads, 1) == 0)
-		begin_activity(v, bpf_ktime_get_ns());
+	stay = stay_at(ANY_CPU, t->vm);
+	if (v && stay && __sync_fetch_and_add(&v->threads, 1) == 0)
+		begin_activity(v, stay, now);
+	t->home = scx_of(p)->nr_cpus_allowed == 1 ? scx_bpf_task_cpu(p) : ANY_CPU;
+	stay = t->home == ANY_CPU ? NULL : stay_at(t->home, t->vm);
+	if (stay && stay->threads++ == 0)
+		begin_stay(stay, 1, now);
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		link_waker(p, t);
 }
@@ -439,6 +466,8 @@ SEC("struct_ops/dasec_quiescent")
 void BPF_PROG(dasec_quiescent, struct task_struct *p, __u64 deq_flags)
 {
 	struct thread *t = thread_of(p);
+	__u64 now = bpf_ktime_get_ns();
+	struct stay *stay;
 	struct vm *v;
 
 	if (!t)
@@ -447,8 +476,12 @@ void BPF_PROG(dasec_quiescent, struct task_struct *p, __u64 deq_flags)
 	if (t->vm == KERNEL)
 		return;
 	v = vm_at(t->vm);
-	if (v && v->threads && __sync_fetch_and_add(&v->threads, -1) == 1)
-		end_activity(v);
+	stay = stay_at(ANY_CPU, t->vm);
+	if (v && stay && v->threads && __sync_fetch_and_add(&v->threads, -1) == 1)
+		end_activity(v, stay, now);
+	stay = t->home == ANY_CPU ? NULL : stay_at(t->home, t->vm);
+	if (stay && stay->threads && --stay->threads == 0)
+		stay->slept_at = now;
 	if (deq_flags & SCX_DEQ_SLEEP)
 		judge(t);
 }
@@ -514,8 +547,11 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	bpf_iter_num_new(&slots, REST + 1, MAX_VMS);
 	while ((slot = bpf_iter_num_next(&slots))) {
 		__u32 at = *slot;
+		struct stay *host = stay_at(ANY_CPU, at);
 		struct vm *v = vm_at(at);
 
+		if (!host)
+			continue;
 		if (!v || v->weight)
 			continue;
 		if (make_queues(at)) /* it shares with the rest */
@@ -523,7 +559,7 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		v->weight = args->weight;
 		v->cgroup = id;
 		v->time = EPOCH;
-		v->rested_at = bpf_ktime_get_ns();
+		host->rested_at = bpf_ktime_get_ns();
 		v->used_ns = v->critical_ns = 0;
 		if (words_used <= word_at(at))
 			words_used = word_at(at) + 1;
@@ -577,7 +613,7 @@ __s32 BPF_PROG(dasec_init_task, struct task_struct *p, struct scx_init_task_args
 	if (!t)
 		return -ENOMEM;
 	t->charged = p->se.sum_exec_runtime;
-	t->own = ANY_CPU;
+	t->own = t->home = ANY_CPU;
 	t->vm = scx_of(p)->flags & PF_KTHREAD ? 0 : slot_of(args->cgroup->kn->id);
 	return 0;
 }

@@ -11,7 +11,6 @@
 
 #include "scx_share.h"
 
-#define ANY_CPU (-1)
 #define QUEUES (1ULL << 40)
 #define CPU_WORD (MAX_CPUS / 64 - 1) /* bounds the number of a word of CPUs */
 
@@ -44,16 +43,6 @@ static bool is_pinned(struct task_struct *p)
 	if (q->nr_cpus_allowed == 1 || disabled > 1)
 		return true;
 	return disabled == 1 && bpf_get_current_task_btf() != p;
-}
-
-static __u64 bit_of(__u32 vm)
-{
-	return 1ULL << (vm & 63);
-}
-
-static __u32 word_at(__u32 vm)
-{
-	return vm / 64 & (WORDS - 1);
 }
 
 part __u32 lowest(__u64 bits)
@@ -137,7 +126,8 @@ static void forget_reach(const struct vm *v, __u32 vm)
 static void begin_wait(struct task_struct *p, struct thread *t, struct vm *v, __s32 own, __u64 now)
 {
 	__u32 class = t->class & 1, word = word_at(t->vm);
-	__u64 bit = bit_of(t->vm), *served;
+	struct stay *host = stay_at(ANY_CPU, t->vm), *here;
+	__u64 bit = bit_of(t->vm);
 	struct cpu *c;
 
 	t->waits = true;
@@ -145,8 +135,8 @@ static void begin_wait(struct task_struct *p, struct thread *t, struct vm *v, __
 	t->waits_since = now;
 	if (t->vm == KERNEL)
 		return;
-	if (!waits(v))
-		v->served_at = now;
+	if (host && !waits(v))
+		host->served_at = now;
 	if (__sync_fetch_and_add(&v->waits[class], 1) == 0 && class == CRITICAL)
 		v->critical_since = now;
 	if (own == ANY_CPU) {
@@ -158,9 +148,9 @@ static void begin_wait(struct task_struct *p, struct thread *t, struct vm *v, __
 	c = cpu_at(own);
 	if (!c || c->own[class][word] & bit)
 		return;
-	served = own_served_at(own, t->vm);
-	if (served && !(c->own[1 - class][word] & bit))
-		*served = now;
+	here = stay_at(own, t->vm);
+	if (here && !(c->own[1 - class][word] & bit))
+		here->served_at = now;
 	c->own[class][word] |= bit;
 }
 
@@ -269,49 +259,6 @@ part __u32 next_waiting(__s32 cpu, __u32 after, __u32 critical_only)
 	}
 	bpf_iter_num_destroy(&words);
 	return found;
-}
-
-/* Those that wait for a CPU and may run there. */
-struct survey {
-	struct meeting met;
-	__u64 least;
-	__u32 least_vm; /* 0: nobody waits */
-	__u32 next_vm;	/* after the one looked at last, in the order of slots */
-};
-
-part int look_around(__s32 cpu, struct survey *s, __u64 now)
-{
-	struct cpu *c = cpu_at(cpu);
-	struct bpf_iter_num times;
-	__u32 vm = 0, first = 0;
-
-	if (!c)
-		return 0;
-	if (!s)
-		return 0;
-	__builtin_memset(s, 0, sizeof(*s));
-	bpf_iter_num_new(&times, 0, MAX_VMS);
-	while (bpf_iter_num_next(&times)) {
-		struct vm *v;
-
-		vm = next_waiting(cpu, vm, false);
-		if (!vm)
-			break;
-		v = vm_at(vm);
-		if (!v)
-			break;
-		if (!first)
-			first = vm;
-		if (!s->next_vm && vm > c->looked_at)
-			s->next_vm = vm;
-		meet(&s->met, vm, v, now);
-	}
-	bpf_iter_num_destroy(&times);
-	s->least = s->met.least;
-	s->least_vm = s->met.behind;
-	if (!s->next_vm)
-		s->next_vm = first;
-	return 0;
 }
 
 #endif

@@ -10,6 +10,8 @@
 #define WORDS (MAX_VMS / 64)
 
 #define KERNEL 0 /* the slot of kernel threads */
+#define ANY_CPU (-1)
+
 #define REST 1	 /* the slot of all user threads in no VM, and of VMs beyond MAX_VMS */
 
 #define EPOCH (1ULL << 40) /* virtual times start here, so that none wraps */
@@ -39,6 +41,7 @@ struct thread {
 	__u32 vm;
 	__u32 class;
 	__s32 own;	   /* the only CPU where it may run, or ANY_CPU */
+	__s32 home;	   /* the same, of its mask alone: also while migration is disabled, or it does not wait */
 	bool waits;	   /* in a queue of its VM */
 	bool narrow;	   /* may not run on all CPUs */
 	bool critical;
@@ -63,12 +66,20 @@ struct vm {
 	__u32 weight;	    /* 0: the slot is free */
 	__u32 threads;	    /* that run or wait */
 	__u64 critical_since; /* critical ones of it have waited all the time since */
-	__u64 served_at;
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
 	__u32 counted;	    /* of its weight, in active_weight */
-	__u64 rested_at;    /* when it last slept, or ran with all its threads and was behind */
 	bool has_queues;
+};
+
+/* A VM's stay on the host, or on one CPU with those of its threads that may run only there. */
+struct stay {
+	__u64 served_at;
+	__u64 rested_at; /* when it last slept, or ran with all its threads and was behind */
+	__u64 slept_at;
+	__u64 woke_at;
+	__u64 lapsing;	 /* V that was due to it while it slept */
+	__u32 threads;	 /* that run or wait; on the host see struct vm */
 };
 
 struct cpu {
@@ -78,6 +89,7 @@ struct cpu {
 	__u32 looked_at;
 	__u32 looks;
 	__u32 turns;
+	bool confined; /* what it runs may run nowhere else */
 	bool kicked; /* will pick anew, so nobody else should preempt it */
 	bool away;   /* about to go, or gone */
 	__u64 own[2][WORDS]; /* VMs with threads that wait for this CPU only */
@@ -113,13 +125,13 @@ struct {
 	__type(value, struct cpu);
 } cpus SEC(".maps");
 
-/* When a VM was last served of those of its threads that wait for one CPU only. The loader makes it MAX_VMS for each CPU. */
+/* MAX_VMS for the host, and so many for each CPU: the loader makes it so large. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_VMS);
 	__type(key, __u32);
-	__type(value, __u64);
-} own_served SEC(".maps");
+	__type(value, struct stay);
+} stays SEC(".maps");
 
 /* Of each VM, the CPUs where one of its threads that wait for several may run, and perhaps more. */
 struct reach {
@@ -172,11 +184,21 @@ static struct cpu *cpu_at(__s32 cpu)
 	return bpf_map_lookup_elem(&cpus, &key);
 }
 
-static __u64 *own_served_at(__s32 cpu, __u32 vm)
+static struct stay *stay_at(__s32 cpu, __u32 vm)
 {
-	__u32 key = cpu * MAX_VMS + vm;
+	__u32 key = (cpu + 1) * MAX_VMS + vm;
 
-	return bpf_map_lookup_elem(&own_served, &key);
+	return bpf_map_lookup_elem(&stays, &key);
+}
+
+static __u64 bit_of(__u32 vm)
+{
+	return 1ULL << (vm & 63);
+}
+
+static __u32 word_at(__u32 vm)
+{
+	return vm / 64 & (WORDS - 1);
 }
 
 #endif

@@ -175,7 +175,7 @@ while True: pass
 def test_vms_that_slept_and_wake_together_have_saved_up_no_more_than_each_alone(
     scheduler: Scheduler, vms: dict[str, Vm]
 ) -> None:
-    """What two of three may be ahead of the third is 270 ms each, so 180 ms of its second are theirs."""
+    """They slept through what was due to them, so nothing of it is left; 270 ms each would be the most."""
     for name in ("one", "other"):
         vms[name] = Vm(name)
         vms[name].run(SLEEPER, {0})

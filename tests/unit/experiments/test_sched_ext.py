@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.studies.sched_ext.published import KEPT
+from experiments.studies.sched_ext.published import KEPT, lapse_table
 
 README = Path(__file__).parents[3] / "experiments/studies/sched_ext/README.md"
 
@@ -18,3 +18,7 @@ def test_all_work_was_done_in_every_cell() -> None:
         plain, ours = runs["none"], runs["scx"]
         assert abs(ours.requests / plain.requests - 1) < 0.02
         assert not plain.background_s or ours.background_s / plain.background_s > 0.98
+
+
+def test_the_runs_of_the_present_rule_give_its_table() -> None:
+    assert lapse_table() in README.read_text(encoding="utf-8")

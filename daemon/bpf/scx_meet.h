@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMs that meet at a CPU, since they wait for it or run there, and what they owe each other. Of a VM whose threads there may run
+ * nowhere else its stay at that CPU counts, of others that on the host.
+ *
+ * What the VM furthest behind is behind lapses as far as it was due to it while it slept: it could have had it. So on a host
+ * with time to spare nobody owes anybody anything, whoever uses more.
+ *
+ * For the rest, if it has rested (it slept, or ran with all its threads, within a second), it has saved up twice what is due at
+ * most. That is measured from the one furthest behind of those that have not rested, so that others that rested at
+ * the same time save up no more for it; or, if all have, from the one furthest ahead. If it has not rested, the one ahead is
+ * forgiven what is more than FORGIVEN times its debt: the other could not have used it.
+ */
+#ifndef DASEC_SCX_MEET_H
+#define DASEC_SCX_MEET_H
+
+#include "scx_queue.h"
+
+#define FORGIVEN 10
+
+struct meeting {
+	__u64 least;
+	__u64 most;
+	__u64 settled_time; /* the least of those that have not rested */
+	__u32 settled;	    /* whose that is; 0: all have */
+	__u32 behind;	    /* whose is the least; 0: nobody's */
+	__u32 ahead;	    /* whose is the most */
+};
+
+/* Those that wait for a CPU and may run there. */
+struct survey {
+	struct meeting met;
+	__u64 least;
+	__u32 least_vm; /* 0: nobody waits */
+	__u32 next_vm;	/* after the one looked at last, in the order of slots */
+};
+
+static bool is_ahead(const struct vm *v, __u64 of)
+{
+	return before(of + debt_of(v), v->time);
+}
+
+static bool waits_for_only(const struct cpu *c, __u32 vm)
+{
+	return (c->own[CRITICAL][word_at(vm)] | c->own[OTHER][word_at(vm)]) & bit_of(vm);
+}
+
+static struct stay *stay_here(const struct cpu *c, __s32 cpu, __u32 vm)
+{
+	bool runs = c->class != NOBODY && c->vm == vm;
+
+	return stay_at(waits_for_only(c, vm) || (runs && c->confined) ? cpu : ANY_CPU, vm);
+}
+
+/* Within a turn: a VM that waits has been served by then, so its V says no longer that it rested. */
+static bool has_rested(const struct stay *s, __u64 now)
+{
+	return before(now, s->rested_at + options.turn_ns);
+}
+
+static bool has_slept(const struct stay *s, __u64 now)
+{
+	return before(now, s->woke_at + options.turn_ns);
+}
+
+/* Whether anything has. It is over once it meets one that has not slept. */
+part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
+{
+	struct vm *low = vm_at(low_vm), *high = vm_at(high_vm);
+	struct cpu *c = cpu_at(cpu);
+	struct stay *of_low, *of_high;
+	__u64 gone;
+
+	if (!c)
+		return false;
+	if (!low)
+		return false;
+	if (!high)
+		return false;
+	of_low = stay_here(c, cpu, low_vm);
+	of_high = stay_here(c, cpu, high_vm);
+	if (!of_low)
+		return false;
+	if (!of_high)
+		return false;
+	gone = high->time - low->time;
+	if ((__s64)gone <= 0)
+		return false;
+	if (gone > of_low->lapsing)
+		gone = of_low->lapsing;
+	if (!has_slept(of_low, now))
+		gone = 0;
+	of_low->lapsing -= gone;
+	if (!has_slept(of_high, now))
+		of_low->lapsing = 0;
+	__sync_fetch_and_add(&low->time, gone);
+	return gone != 0;
+}
+
+static void meet(struct meeting *m, __u32 vm, const struct vm *v, const struct stay *s, __u64 now)
+{
+	__u64 time = v->time;
+
+	if (!m->behind || before(time, m->least)) {
+		m->least = time;
+		m->behind = vm;
+	}
+	if (!m->ahead || before(m->most, time)) {
+		m->most = time;
+		m->ahead = vm;
+	}
+	if (has_rested(s, now) || !waits(v))
+		return;
+	if (!m->settled || before(time, m->settled_time)) {
+		m->settled_time = time;
+		m->settled = vm;
+	}
+}
+
+/* Whether the one behind is somewhere else now, so that another may be behind. */
+part int bound_claims(__s32 cpu, struct meeting *m, __u64 now)
+{
+	struct cpu *c = cpu_at(cpu);
+	struct vm *low, *high;
+	struct stay *s;
+	__u64 bound;
+
+	if (!c)
+		return 0;
+	if (!m)
+		return 0;
+	if (m->behind == m->ahead)
+		return 0;
+	low = vm_at(m->behind);
+	high = vm_at(m->ahead);
+	if (!low)
+		return 0;
+	if (!high)
+		return 0;
+	s = stay_here(c, cpu, m->behind);
+	if (!s)
+		return 0;
+	if (!waits(low))
+		s->rested_at = now;
+	if (lapse(cpu, m->behind, m->settled ? m->settled : m->ahead, now))
+		return 1;
+	if (has_rested(s, now)) {
+		bound = (m->settled ? m->settled_time : m->most) - SAVED_UP * due_time() - virtual(low, options.slice_ns);
+		if (!before(low->time, bound))
+			return 0;
+		low->time = bound;
+	} else {
+		bound = low->time + FORGIVEN * debt_of(high) + virtual(high, options.slice_ns);
+		if (!before(bound, high->time))
+			return 0;
+		high->time = bound;
+	}
+	return 1;
+}
+
+part int look_around(__s32 cpu, struct survey *s, __u32 running, __u64 now)
+{
+	struct cpu *c = cpu_at(cpu);
+	struct bpf_iter_num times;
+	__u32 vm = 0, first = 0;
+	struct stay *stay;
+	struct vm *v;
+
+	if (!c)
+		return 0;
+	if (!s)
+		return 0;
+	__builtin_memset(s, 0, sizeof(*s));
+	bpf_iter_num_new(&times, 0, MAX_VMS);
+	while (bpf_iter_num_next(&times)) {
+		vm = next_waiting(cpu, vm, false);
+		if (!vm)
+			break;
+		v = vm_at(vm);
+		if (!v)
+			break;
+		stay = stay_here(c, cpu, vm);
+		if (!stay)
+			break;
+		if (!first)
+			first = vm;
+		if (!s->next_vm && vm > c->looked_at)
+			s->next_vm = vm;
+		meet(&s->met, vm, v, stay, now);
+	}
+	bpf_iter_num_destroy(&times);
+	s->least = s->met.least;
+	s->least_vm = s->met.behind;
+	if (!s->next_vm)
+		s->next_vm = first;
+	if (!first || !running)
+		return 0;
+	v = vm_at(running);
+	if (!v)
+		return 0;
+	stay = stay_here(c, cpu, running);
+	if (stay)
+		meet(&s->met, running, v, stay, now);
+	return 0;
+}
+
+/* What they owe each other, and who is behind then. */
+static __noinline int settle(__s32 cpu, struct survey *s, __u32 running, __u64 now)
+{
+	struct bpf_iter_num times;
+
+	if (!s)
+		return 0;
+	bpf_iter_num_new(&times, 0, MAX_VMS);
+	while (bpf_iter_num_next(&times)) {
+		look_around(cpu, s, running, now);
+		if (!s->least_vm || !bound_claims(cpu, &s->met, now))
+			break;
+	}
+	bpf_iter_num_destroy(&times);
+	return 0;
+}
+
+#endif
