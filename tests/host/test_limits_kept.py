@@ -27,6 +27,10 @@ LIMIT, LIMIT_CORES = "8000 20000", 0.4
 GIVEN, GIVEN_CORES = "6000 20000", 0.3
 """In periods of 20 ms: with those of 100 ms ten seconds have one quota more or less, which is one percent."""
 
+BINDS = 0.6
+"""Of a limit: with so much it has stopped somebody. How much is left unused differs from day to day on one
+machine (a tenth to a quarter), so that is measured in counted guests (experiments/studies/caps)."""
+
 CONFIG = CAPS + OWN_GROUPS
 DIVIDED = f"--rate 250 --helpers 1 --serial-us 1500 --helper-us 2000 --background 2 {ALWAYS}"
 """Both threads that serve want more than they were given."""
@@ -79,8 +83,8 @@ def test_with_caps_and_loans_no_more_is_used_in_ten_seconds_than_limit_and_quota
         by_limit, by_quotas = ((end - begin) / took_ns for begin, end in zip(before, after, strict=True))
         written = rules(record)
         print(f"{by_limit:.4f} of {LIMIT_CORES}, {by_quotas:.4f} of {len(divided) * GIVEN_CORES}: {written}")
-        assert 0.8 * LIMIT_CORES < by_limit <= 1.01 * LIMIT_CORES
-        assert 0.8 * len(divided) * GIVEN_CORES < by_quotas <= 1.01 * len(divided) * GIVEN_CORES
+        assert BINDS * LIMIT_CORES < by_limit <= 1.01 * LIMIT_CORES
+        assert BINDS * len(divided) * GIVEN_CORES < by_quotas <= 1.01 * len(divided) * GIVEN_CORES
         assert {"bandwidth.cap", "bandwidth.lend", "bandwidth.borrow"} <= written.keys()
 
 
