@@ -33,7 +33,8 @@ def test_thousands_of_threads_start_and_end(start: Callable[..., Running]) -> No
 
 def test_bursts_come_at_the_asked_rate(tool: Tool) -> None:
     result = tool.run("threads", "--threads", "5", "--rate", "100", "--burst-us", "50", "--seconds", "1")
-    assert 350 <= result["bursts"].integer() <= 650  # 500 expected
+    per_s = result["bursts"].integer() / result["seconds_measured"].number()  # it may be woken late
+    assert 350 <= per_s <= 650  # 500 expected
 
 
 def switches(run: Running, tid: int, kind: str) -> int:
