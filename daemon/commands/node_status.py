@@ -11,9 +11,10 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from ..errors import ExitStatus, Refusal
+from .web_address import base_url
 
 IN_CLUSTER = "in-cluster"
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -60,7 +61,7 @@ def api_server(where: str) -> ApiServer:
     """By URL, as of `kubectl proxy`, or that of the cluster in which this is a pod. Refuses (status 2) what
     is neither."""
     if where != IN_CLUSTER:
-        return ApiServer(_checked(where))
+        return ApiServer(base_url(where, "--api", f"http://127.0.0.1:8001, or {IN_CLUSTER}"))
     host, port = (os.environ.get(f"KUBERNETES_SERVICE_{what}") for what in ("HOST", "PORT"))
     if not host or not port or not (ACCOUNT / "token").exists():
         raise Refusal(
@@ -68,24 +69,6 @@ def api_server(where: str) -> ApiServer:
         )
     address = f"[{host}]" if ":" in host else host
     return ApiServer(f"https://{address}:{port}", ACCOUNT / "token", ACCOUNT / "ca.crt")
-
-
-def _checked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = None
-    if (
-        not usable
-        or not url.isascii()
-        or not url.isprintable()
-        or " " in url
-        or parts.query
-        or parts.fragment
-    ):
-        raise Refusal(ExitStatus.USAGE, f"--api: {url}: write it as http://127.0.0.1:8001, or {IN_CLUSTER}")
-    return url.rstrip("/")
 
 
 def _reason(error: urllib.error.HTTPError) -> str:

@@ -7,6 +7,17 @@ import click
 from ..errors import ExitStatus, Refusal
 from .options import json_option
 
+prometheus = click.option(
+    "--prometheus", "url", required=True, metavar="URL", help="The fleet's, with dasec-fleet.rules.yml."
+)
+patience = click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 600),
+    default=10.0,
+    show_default=True,
+    help="Seconds for each question.",
+)
+
 
 @click.group()
 def fleet() -> None:
@@ -14,16 +25,8 @@ def fleet() -> None:
 
 
 @fleet.command()
-@click.option(
-    "--prometheus", "url", required=True, metavar="URL", help="Where dasec-fleet.rules.yml is loaded."
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1, 600),
-    default=10.0,
-    show_default=True,
-    help="Seconds for each of three questions.",
-)
+@prometheus
+@patience
 @click.option(
     "--reservation",
     "reservations",
@@ -43,9 +46,7 @@ def hint(
 
 
 @fleet.command()
-@click.option(
-    "--prometheus", "url", required=True, metavar="URL", help="Where dasec-fleet.rules.yml is loaded."
-)
+@prometheus
 @click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="ADDRESS:PORT")
 @click.option("--every", type=click.FloatRange(1, 3600), default=15.0, show_default=True, help="Seconds.")
 @click.option(
@@ -66,9 +67,7 @@ def extender(url: str, listen: str, every: float, timeout: float) -> None:
 
 
 @fleet.command()
-@click.option(
-    "--prometheus", "url", required=True, metavar="URL", help="Which hosts there are, with how many cores."
-)
+@prometheus
 @click.option(
     "--keep",
     type=click.IntRange(0, 4096),
@@ -82,7 +81,7 @@ def extender(url: str, listen: str, every: float, timeout: float) -> None:
     help="Tell that API server, and go on until a signal: a URL as of `kubectl proxy`, or in-cluster.",
 )
 @click.option("--every", type=click.FloatRange(1, 3600), default=60.0, show_default=True, help="Seconds.")
-@click.option("--timeout", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, help="Seconds.")
+@patience
 @click.option("--remove", is_flag=True, help="No node offers any more.")
 def cores(url: str, keep: int, api: str | None, every: float, timeout: float, remove: bool) -> None:
     """Show the lines that let Kubernetes count whole cores as dasec.io/core, or tell the cluster itself."""

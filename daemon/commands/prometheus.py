@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import ExitStatus, Refusal
+from .web_address import base_url
 
 CHUNK_BYTES = 1 << 16
 MOST_BYTES = 1 << 29
@@ -50,15 +51,7 @@ def ask(url: str, query: str, timeout_s: float) -> list[Sample]:
 
 def checked(url: str) -> str:
     """The URL without a last slash; refuses (status 2) what no Prometheus can be asked by."""
-    try:
-        parts = urllib.parse.urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        plain = url.isascii() and url.isprintable() and " " not in url
-    except ValueError:
-        usable = plain = False
-    if not usable or not plain or parts.query or parts.fragment or parts.username:
-        raise Refusal(ExitStatus.USAGE, f"--prometheus: {url}: write it as http://HOST:9090")
-    return url.rstrip("/")
+    return base_url(url, "--prometheus", "http://HOST:9090")
 
 
 def _body(answer: http.client.HTTPResponse, until: float) -> bytes:
