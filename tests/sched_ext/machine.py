@@ -59,8 +59,11 @@ class Vm:
     def __init__(self, name: str, weight: int = 100) -> None:
         self.path = SLICE / f"{name}.scope"
         self.path.mkdir(parents=True)
-        (self.path / "cpu.weight").write_text(str(weight))
+        self.weigh(weight)
         self.programs: list[subprocess.Popen[bytes]] = []
+
+    def weigh(self, weight: int) -> None:
+        (self.path / "cpu.weight").write_text(str(weight))
 
     def run(self, program: str, cpus: set[int] | None = None) -> None:
         """A Python program, from when it says that it has begun: starting takes a second here."""

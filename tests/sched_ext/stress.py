@@ -111,7 +111,7 @@ def _until(
     while time.monotonic() < ends:
         _come_and_go(chance, done)
         _move_masks(chance, vms, done)
-        (chance.choice(vms).path / "cpu.weight").write_text(str(chance.randint(1, 1000)))
+        chance.choice(vms).weigh(chance.randint(1, 1000))
         done.weights += 1
         if hotplug and time.monotonic() > next_hotplug:
             _hotplug(chance, done)

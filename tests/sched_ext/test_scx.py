@@ -101,7 +101,7 @@ def test_a_weight_that_is_changed_counts_at_once(scheduler: Scheduler, vms: dict
     vms["one"], vms["other"] = Vm("one", 300), Vm("other", 300)
     for vm in vms.values():
         vm.run(HOG, {1})
-    (vms["one"].path / "cpu.weight").write_text("100")
+    vms["one"].weigh(100)
     time.sleep(1)
     used = used_meanwhile(vms)
     assert used["other"] / used["one"] == pytest.approx(3, rel=0.15)
