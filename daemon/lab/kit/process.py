@@ -180,18 +180,28 @@ class Child:
 
 def descendants(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
     """The process and all below it, as far as they live."""
+    tasks = _tasks(pid, proc)
+    if tasks and not (tasks[0] / "children").exists():
+        children: dict[int, list[int]] = {}
+        for one, (_, parent, *_) in _stats(proc):
+            children.setdefault(int(parent), []).append(one)
+        return _below(pid, lambda parent: children.get(parent, ()))
+    return _below(pid, lambda parent: _listed(parent, proc))
+
+
+def _below(pid: int, children: Callable[[int], Iterable[int]]) -> Iterator[int]:
     yield pid
-    for child in _children(pid, proc):
-        yield from descendants(child, proc)
+    for child in children(pid):
+        yield from _below(child, children)
 
 
-def _children(pid: int, proc: Path) -> Iterator[int]:
-    """By the kernel's own lists, or by all processes' parents if it has none (CONFIG_PROC_CHILDREN)."""
-    tasks = sorted((proc / str(pid) / "task").glob("[0-9]*"))
-    if not all((task / "children").exists() for task in tasks[:1]):
-        yield from (one for one, (_, parent, *_) in _stats(proc) if int(parent) == pid)
-        return
-    for task in tasks:
+def _tasks(pid: int, proc: Path) -> list[Path]:
+    return sorted((proc / str(pid) / "task").glob("[0-9]*"))
+
+
+def _listed(pid: int, proc: Path) -> Iterator[int]:
+    """By the kernel's own lists, which need CONFIG_PROC_CHILDREN."""
+    for task in _tasks(pid, proc):
         with contextlib.suppress(OSError):
             yield from map(int, (task / "children").read_text(encoding="ascii").split())
 
