@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from .capacity import busy_parts, held, kept
-from .curves import PLAIN, Curve, check, measured
+from .curves import PLAIN, Curve, checks, measured
 from .demand import Demand, VmSource
 from .moves import Start, live
-from .tables import Held, Moved, capacity_table, moves_table, picture
+from .tables import Held, Life, MadeIn, Moved, capacity_table, checks_table, moves_table, paper_table, picture
 from .traces import Traces
 
 LIMITS = (1.5, 2.0, 3.0)
@@ -28,7 +29,7 @@ LIMITS = (1.5, 2.0, 3.0)
 MEASURED_CORES = 1.53
 """What a VM of the measured runs used (curves.SWEEP, ratio 1)."""
 
-DEMANDS: dict[str, VmSource] = {
+DEMANDS = {
     "as measured": Demand(MEASURED_CORES),
     "a third of it": Demand(MEASURED_CORES / 3),
     "higher peaks": Demand(MEASURED_CORES, swing=1.0),
@@ -68,20 +69,24 @@ def all_held(
                     yield Held(name, limit, arm, seed, held(busy_at, curve, limit * alone_ms))
 
 
-def all_moved(demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seeds: int) -> Iterator[Moved]:
-    """Every size of VMs, placement, with hints and without, seed and arm."""
+def all_lived(demands: Mapping[str, VmSource], seeds: int) -> Iterator[Life]:
+    """Every size of VMs, placement, with hints and without, and seed."""
     for name, each in MOVED_VMS.items():
-        demand, vms = demands[name], f"{each} {name}"
         for start in Start:
             for hints in (False, True):
                 for seed in range(seeds):
-                    lived = live(demand, MOVED_HOSTS, each, start, MOVED_DAYS, seed, hints=hints)
-                    for arm, curve in curves.items():
-                        over = 1 - kept(lived.busy, curve.most_busy(2 * curves[PLAIN].alone_ms))
-                        yield Moved(vms, start.value, hints, arm, seed, over, lived.moves)
+                    lived = live(demands[name], MOVED_HOSTS, each, start, MOVED_DAYS, seed, hints=hints)
+                    yield Life(f"{each} {name}", start.value, hints, seed, lived)
 
 
-def _write(path: Path, kind: type[Held] | type[Moved], rows: list[Held] | list[Moved]) -> None:
+def moved(life: Life, curves: Mapping[str, Curve]) -> Iterator[Moved]:
+    """What each arm makes of it."""
+    for arm, curve in curves.items():
+        over = 1 - kept(life.lived.busy, curve.most_busy(2 * curves[PLAIN].alone_ms))
+        yield Moved(*life[:3], arm, life.seed, over, len(life.lived.moves))
+
+
+def _write(path: Path, kind: type[NamedTuple], rows: Iterable[tuple[object, ...]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(kind._fields)
@@ -103,7 +108,7 @@ def _write(path: Path, kind: type[Held] | type[Moved], rows: list[Held] | list[M
 )
 def command(hosts: int, seeds: int, out: Path, traces: Path | None) -> None:
     """Simulate, and write the results."""
-    demands = DEMANDS if traces is None else recorded(traces)
+    demands: Mapping[str, VmSource] = DEMANDS if traces is None else recorded(traces)
     curves = {arm: Curve.through(points) for arm, points in measured().items()}
     out.mkdir(parents=True, exist_ok=True)
     with click.progressbar(
@@ -114,20 +119,21 @@ def command(hosts: int, seeds: int, out: Path, traces: Path | None) -> None:
     ) as bar:
         holdings = list(bar)
     with click.progressbar(
-        all_moved(demands, curves, seeds),
-        length=len(MOVED_VMS) * len(Start) * 2 * seeds * len(curves),
+        all_lived(demands, seeds),
+        length=len(MOVED_VMS) * len(Start) * 2 * seeds,
         label="what hints add",
         file=sys.stderr,
     ) as bar:
-        moves = list(bar)
+        lives = list(bar)
+    moves = [row for life in lives for row in moved(life, curves)]
     _write(out / "held.csv", Held, holdings)
     _write(out / "moved.csv", Moved, moves)
+    _write(out / "made.csv", MadeIn, (row for life in lives for row in life.made()))
     picture(curves, holdings, out / "figure.png")
-    foretold_ms, was_ms = check()
-    click.echo(
-        f"p99 of a run that is no point of the curve: foretold {foretold_ms:.1f} ms, was {was_ms:.1f} ms\n"
-    )
-    click.echo(f"{capacity_table(holdings)}\n\n{moves_table(moves)}")
+    tables = [checks_table(checks()), capacity_table(holdings), moves_table(moves)]
+    if traces is None:
+        tables.append(paper_table(holdings, DEMANDS, curves))
+    click.echo("\n\n".join(tables))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,11 @@ SWEEP = STUDIES / "testbed/results/sweep.jsonl"
 SCX: Mapping[str, int] = {"idle": 8, "free": 8, "sixteen": 16}
 """Our own scheduler beside EEVDF in guests of so many CPUs: taken as ratios to that guest's EEVDF."""
 
-CHECK = STUDIES / "sched_ext/results/sixteen.jsonl"
-"""A run on 16 CPUs with less background than the sweep's: how well does the curve of EEVDF foretell it?"""
+CHECKS = ("sched_ext/results/sixteen", "sched_ext/results/sixteen-busy", "testbed/results/causes")
+"""More runs on 16 CPUs of the same VMs, none of them a point of EEVDF's or the oracle's curve."""
+
+VMS = "bursts-130-"
+"""The kind of VMs of which all curves are: their threads are free to move."""
 
 CPUS = 16
 PLAIN, CRITICAL, ORACLE, OURS = "none", "critical", "oracle", "scx"
@@ -84,17 +88,50 @@ def measured() -> Mapping[str, Sequence[Point]]:
     return arms | {OURS: ours}
 
 
-def check() -> tuple[float, float]:
-    """p99 in ms that the curve of EEVDF foretells for a run that is none of its points, and what it was."""
-    (runs,) = _cells(CHECK)
-    point = _point(runs[PLAIN], CPUS)
-    foretold = Curve.through(measured()[PLAIN]).p99_ms(np.array([point.busy]))
-    return float(foretold[0]), point.p99_ms
+class Foretold(NamedTuple):
+    """A cell that is no point of the arm's curve: how busy it was, p99 by the curve and as measured."""
+
+    arm: str
+    busy: float
+    curve_ms: float
+    was_ms: float
+
+    @property
+    def off(self) -> float:
+        """Of what was measured."""
+        return self.curve_ms / self.was_ms - 1
+
+
+def checks() -> Iterator[Foretold]:
+    """Each such cell, the mean of its runs; and a run of our scheduler by the curve without it."""
+    points = measured()
+    for name in CHECKS:
+        for cell in _blocks(STUDIES / f"{name}.jsonl"):
+            if not cell["cell"].startswith(VMS):
+                continue
+            for arm in (PLAIN, ORACLE):
+                runs = [_point(run, CPUS) for run in cell["runs"] if run["arm"].removesuffix("-again") == arm]
+                if runs:
+                    busy, was_ms = (statistics.fmean(each) for each in zip(*runs, strict=True))
+                    yield Foretold(arm, busy, _at(points[arm], busy), was_ms)
+    ours = sorted(points[OURS])
+    for left_out in ours[1:-1]:
+        others = [each for each in ours if each is not left_out]
+        yield Foretold(OURS, left_out.busy, _at(others, left_out.busy), left_out.p99_ms)
+
+
+def _at(points: Sequence[Point], busy: float) -> float:
+    return float(Curve.through(points).p99_ms(np.array([busy]))[0])
 
 
 def _cells(file: Path) -> Iterator[Mapping[str, Mapping[str, Any]]]:
+    for block in _blocks(file):
+        yield {run["arm"]: run for run in block["runs"]}
+
+
+def _blocks(file: Path) -> Iterator[Mapping[str, Any]]:
     for line in file.read_text(encoding="utf-8").splitlines():
-        yield {run["arm"]: run for run in json.loads(line)["runs"]}
+        yield json.loads(line)
 
 
 def _point(run: Mapping[str, Any], cpus: int) -> Point:

@@ -21,8 +21,8 @@ STEPS = 288
 MEMORY = 0.85
 """Correlation of the noise from step to step: 0.85**6 = 0.38 after half an hour."""
 
-PEAK_SPREAD_H = 1.5
-"""Standard deviation of the hour of the peak."""
+PEAK_HOUR, PEAK_SPREAD_H = 20, 1.5
+"""Mean and standard deviation of the hour of the peak."""
 
 
 class Vms(Protocol):
@@ -70,7 +70,7 @@ class GeneratedVms:
     def day(self, random: np.random.Generator) -> Iterator[Floats]:
         """Cores that each asks for, step by step."""
         noise = self.demand.noise
-        peaks = random.normal(20, PEAK_SPREAD_H, len(self.means))
+        peaks = random.normal(PEAK_HOUR, PEAK_SPREAD_H, len(self.means))
         state = random.normal(0, noise, len(self.means))
         fresh = noise * np.sqrt(1 - MEMORY**2)
         for step in range(STEPS):

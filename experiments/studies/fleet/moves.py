@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,13 +40,22 @@ class Start(StrEnum):
     EVEN_MEANS = "least loaded by mean"
 
 
+class Made(NamedTuple):
+    """One move that was followed."""
+
+    step: int
+    vm: int
+    source: int
+    target: int
+
+
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """What a fleet went through: how busy each host was at each step after the first day, sorted, and how
-    many moves there were."""
+    """What a fleet went through: how busy each host was at each step after the first day, sorted, and all
+    moves in their order."""
 
     busy: Floats
-    moves: int
+    moves: tuple[Made, ...]
 
 
 @dataclass
@@ -85,12 +95,13 @@ class LivingFleet:
             day, frozenset(f"host-{host}" for host, at in self.moved.items() if step - at < REST_STEPS)
         )
 
-    def follow(self, move: AdvisedMove, step: int) -> None:
+    def follow(self, move: AdvisedMove, step: int) -> Made:
         """The VM is there at once."""
         vm, source, target = (int(name.split("-")[1]) for name in (move.workload, move.source, move.target))
         self.been[vm, source] = step
         self.where[vm] = target
         self.moved |= {source: step, target: step}
+        return Made(step, vm, source, target)
 
 
 @cache
@@ -122,14 +133,15 @@ def live(
     random = np.random.default_rng(seed)
     vms = source.vms(hosts * vms_each, random)
     fleet = LivingFleet(placed(start, vms.means, hosts, np.random.default_rng(seed + 1)), hosts, {}, {})
-    moves, seen = 0, []
+    moves: list[Made] = []
+    seen = []
     for step, asked in enumerate(_days(vms, random, days)):
         busy = np.bincount(fleet.where, asked, hosts) / CPUS
         if step >= STEPS:
             seen.append(busy)
         if hints and step % REST_STEPS == 0:
             moves += _follow_all(fleet, asked, busy, step)
-    return Lived(np.sort(np.concatenate(seen)), moves)
+    return Lived(np.sort(np.concatenate(seen)), tuple(moves))
 
 
 def _days(vms: Vms, random: np.random.Generator, days: int) -> Iterator[Floats]:
@@ -137,10 +149,7 @@ def _days(vms: Vms, random: np.random.Generator, days: int) -> Iterator[Floats]:
         yield from vms.day(random)
 
 
-def _follow_all(fleet: LivingFleet, asked: Floats, busy: Floats, step: int) -> int:
-    moves = 0
+def _follow_all(fleet: LivingFleet, asked: Floats, busy: Floats, step: int) -> Iterator[Made]:
     while (move := hint(fleet.shown(asked, busy), fleet.lately(step))) is not None:
-        fleet.follow(move, step)
+        yield fleet.follow(move, step)
         busy = np.bincount(fleet.where, asked, fleet.hosts) / CPUS
-        moves += 1
-    return moves

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ...results.markdown import markdown_table
-from .curves import CRITICAL, ORACLE, OURS, PLAIN, Curve
+from .curves import CPUS, CRITICAL, ORACLE, OURS, PLAIN, Curve, Foretold
+from .demand import Demand
+from .moves import Lived
+from .paper import held_on_paper
 
 ARMS = {PLAIN: "EEVDF", CRITICAL: "`critical`", ORACLE: "its oracle", OURS: "`dasec scx`"}
 COLOURS = dict(zip(ARMS, ("#999999", "#0072B2", "#D55E00", "#009E73"), strict=True))
@@ -38,6 +41,33 @@ class Moved(NamedTuple):
     moves: int
 
 
+class MadeIn(NamedTuple):
+    """One move of one small fleet."""
+
+    vms: str
+    start: str
+    seed: int
+    step: int
+    vm: int
+    source: int
+    target: int
+
+
+class Life(NamedTuple):
+    """What one small fleet lived through."""
+
+    vms: str
+    start: str
+    hints: bool
+    seed: int
+    lived: Lived
+
+    def made(self) -> Iterator[MadeIn]:
+        """Its moves."""
+        for move in self.lived.moves:
+            yield MadeIn(self.vms, self.start, self.seed, *move)
+
+
 def capacity_table(rows: Sequence[Held]) -> str:
     """VMs a host on EEVDF, and how many more of them with each other arm."""
     lines = []
@@ -62,6 +92,40 @@ def moves_table(rows: Sequence[Moved]) -> str:
         moves = _spread([float(row.moves) for row in there if row.arm == PLAIN], "{:.0f}")
         lines.append([vms, start, "followed" if hints else "–", *over, moves if hints else "–"])
     head = ["VMs a host", "placed", "hints", "EEVDF: % of time over", "`dasec scx`: % of time over", "moves"]
+    return markdown_table(head, lines)
+
+
+def checks_table(foretold: Iterable[Foretold]) -> str:
+    """Runs that are no points, by how busy they were."""
+    lines = [
+        [ARMS[each.arm], f"{100 * each.busy:.0f}", f"{each.curve_ms:.1f}", f"{each.was_ms:.1f}"]
+        + [f"{100 * each.off:+.0f}"]
+        for each in sorted(foretold, key=lambda each: (list(ARMS).index(each.arm), each.busy))
+    ]
+    return markdown_table(["arm", "CPUs busy, %", "p99 foretold, ms", "measured, ms", "off, %"], lines)
+
+
+def paper_table(rows: Sequence[Held], demands: Mapping[str, Demand], curves: Mapping[str, Curve]) -> str:
+    """At twice p99 alone: what paper says, and the mean of the simulated."""
+    limit = 2.0
+    lines = []
+    for name, demand in demands.items():
+        on_paper, simulated = (
+            {
+                arm: held_on_paper(demand, CPUS * curve.most_busy(limit * curves[PLAIN].alone_ms))
+                for arm, curve in curves.items()
+            },
+            {
+                arm: statistics.fmean(row.vms_each for row in rows if row[:3] == (name, limit, arm))
+                for arm in curves
+            },
+        )
+        lines.append([name])
+        for of in (on_paper, simulated):
+            more = [f"{100 * (of[arm] / of[PLAIN] - 1):+.0f} %" for arm in (CRITICAL, ORACLE, OURS)]
+            lines[-1] += [f"{of[PLAIN]:.2f}", " / ".join(more)]
+    names = " / ".join(ARMS[arm] for arm in (CRITICAL, ORACLE, OURS))
+    head = ["demand", "EEVDF, on paper", f"{names}, on paper", "EEVDF, simulated", "simulated"]
     return markdown_table(head, lines)
 
 
