@@ -60,6 +60,15 @@ def test_what_it_may_do_is_what_the_service_may_and_the_way_into_the_hosts_cgrou
     assert may["readOnlyRootFilesystem"] is True
 
 
+@pytest.mark.parametrize("variant", ["base", "stable", "canary"])
+def test_it_sees_the_hosts_processes_and_neither_its_network_nor_the_api_server(variant: str) -> None:
+    pod = daemonset_of(variant)["spec"]["template"]["spec"]
+    assert pod["hostPID"] is True
+    assert {"hostNetwork", "hostIPC", "serviceAccountName"} & pod.keys() == set()
+    assert pod["automountServiceAccountToken"] is False
+    assert {each["kind"] for each in rendered(variant)} == {"DaemonSet", "ConfigMap"}
+
+
 def test_the_one_pod_that_may_tell_nodes_anything_may_do_nothing_else() -> None:
     objects = {each["kind"]: each for each in rendered("cores")}
     assert objects["ClusterRole"]["rules"] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,6 @@ from ...linux.errors import ThreadGone
 RIVALS: Mapping[str, str] = {
     # By comm, which the kernel cuts at 15 bytes: nri-resource-policy-balloons, -topology-aware.
     "systemd": "daemon-reload resets cpu.shares of its units (systemd #17938)",
-    "kubelet": "its static CPU policy rewrites cpusets",
     "koordlet": "it rewrites cpusets, shares and quotas of pods",
     "nri-resource-po": "its policy rewrites cpusets and shares of pods",
     "numad": "it moves processes between NUMA nodes",
@@ -20,6 +20,9 @@ RIVALS: Mapping[str, str] = {
     "libvirtd": "vcpupin and schedinfo write the same knobs",
     "virtqemud": "vcpupin and schedinfo write the same knobs",
 }
+
+KUBELET, KUBELET_STATE = "kubelet", "var/lib/kubelet/cpu_manager_state"
+"""Where it keeps what its CPU manager has given away, unless it was told another --root-dir."""
 
 _REWEIGHT_BROKEN, _REWEIGHT_MENDED = (6, 13, 0), (6, 18, 45)
 
@@ -52,10 +55,21 @@ def reweight_suspect(release: str) -> bool:
 
 
 def _rivals(proc: str) -> Iterator[str]:
-    running = {_name(pid, proc) for pid in procfs.process_ids(proc)}
-    for name, why in RIVALS.items():
-        if name in running:
+    running = {_name(pid, proc): pid for pid in procfs.process_ids(proc)}
+    whys = {KUBELET: _of_kubelet(running[KUBELET], proc)} if KUBELET in running else {}
+    for name, why in {**whys, **RIVALS}.items():
+        if name in running and why:
             yield f"{name} is running: {why}; what it writes is noticed within a period"
+
+
+def _of_kubelet(pid: int, proc: str) -> str:
+    """What is to be said of its CPU manager, by the state in its own file system; "" where it has no part in
+    cpusets, which is its default."""
+    try:
+        policy = json.loads(_setting(f"{proc}/{pid}/root/{KUBELET_STATE}"))["policyName"]
+    except (ValueError, KeyError, TypeError):
+        return "its static CPU policy, if it has one, rewrites cpusets"
+    return "its static CPU policy rewrites cpusets" if policy == "static" else ""
 
 
 def _name(pid: int, proc: str) -> str:

@@ -22,6 +22,25 @@ def test_a_quiet_host_gives_no_warning(tree: Tree) -> None:
     assert warned(tree) == ""
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ('{"policyName":"static","defaultCpuSet":"0","checksum":1}', "its static CPU policy rewrites"),
+        ('{"policyName":"none","defaultCpuSet":"","checksum":3242152201}', None),
+        ("{", "its static CPU policy, if it has one, rewrites"),
+        ("[]", "its static CPU policy, if it has one, rewrites"),
+        (None, "its static CPU policy, if it has one, rewrites"),
+    ],
+)
+def test_kubelet_is_a_rival_where_its_policy_is_static_or_cannot_be_read(
+    tree: Tree, state: str | None, said: str | None
+) -> None:
+    tree.write("proc/10/comm", "kubelet\n")
+    if state is not None:
+        tree.write(f"proc/10/root/{surroundings.KUBELET_STATE}", state)
+    assert warned(tree) == "" if said is None else f"kubelet is running: {said}" in warned(tree)
+
+
 @pytest.mark.parametrize("name", sorted(surroundings.RIVALS))
 def test_a_running_rival_is_named(tree: Tree, name: str) -> None:
     tree.write("proc/10/comm", f"{name}\n")
