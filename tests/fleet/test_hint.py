@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import time
@@ -13,9 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dasec.commands.cli import commands
+from dasec.commands.fleet import virsh
 from dasec.commands.fleet_numbers import OF_HOSTS, OF_WORKLOADS
 from dasec.errors import Refusal
 from dasec.lab.kit.process import free_port
+from dasec.placement import AdvisedMove, Fit
 from tests.conftest import REPOSITORY, refuse
 
 from .prometheus_server import Answers, Series, labels, serving
@@ -134,6 +137,22 @@ def test_a_name_with_shell_and_terminal_in_it_does_neither(fleet: tuple[Answers,
     shown = ask(url).output
     assert "--domain '$(reboot);\N{REPLACEMENT CHARACTER}[2J web' --desturi" in shown
     assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [("", "virDomainMigrate"), ("--lively", "support option --lively")]
+)
+def test_virsh_itself_takes_the_line_and_asks_its_driver_to_migrate(wrong: str, said: str) -> None:
+    """libvirt's own driver for tests has a domain of the name test, and migrates nothing."""
+    if shutil.which("virsh") is None:
+        refuse("needs virsh (Debian's package libvirt-clients)")
+    move = AdvisedMove("test", "a:9753", "b:9753", (0.3, 0.1), (0.0, 0.0), (0.1, 0.0), 1.0, Fit())
+    line = virsh(move)
+    for host in ("a", "b"):
+        line = line.replace(f"qemu+ssh://{host}/system", "test:///default")
+    done = subprocess.run([*shlex.split(line), *wrong.split()], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize("url", ["b:9090", "file:///etc/passwd", "http://", "http://h:x", "http://u@h", ""])
