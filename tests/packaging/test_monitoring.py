@@ -127,6 +127,24 @@ def test_the_numbers_of_a_fleet_need_no_series_of_a_single_vcpu(names: set[str])
     assert not [name for name in NAME.findall(queries(FLEET_RULES)) if OF_A_VCPU.match(name)]
 
 
+def test_the_page_of_fleets_says_how_many_series_there_are() -> None:
+    (entry,) = renamed(busy_history(1), "CPU {}/KVM")
+    families = text_string_to_metric_families(text_of([entry]))
+    found = [sample for family in families for sample in family.samples]
+    left = [sample for sample in found if not OF_A_VCPU.match(sample.name)]
+    workloads = sum("workload" in sample.labels for sample in left)
+    sizes = [len(workload.vcpus) for workload in entry.period.workloads]
+    told = re.search(r"left is about (\d+) series a host and (\d+) a workload", read(FLEET_DOCS))
+    assert told is not None
+    assert len(left) - workloads == pytest.approx(int(told[1]), rel=0.1)
+    assert workloads == int(told[2]) * len(sizes)
+    one = (len(found) - len(left)) / sum(sizes)
+    assert one == pytest.approx(20, rel=0.1)
+    assert 256 * one == pytest.approx(5400, rel=0.02)
+    assert "about twenty series" in read(FLEET_DOCS)
+    assert "256 vCPUs has 5400" in read(FLEET_DOCS)
+
+
 def test_prometheus_takes_the_pattern_with_the_rules_of_hosts_and_fleets() -> None:
     assert "SUCCESS: 2 rule files found" in promtool("check", "config", PATTERN)
 
