@@ -23,6 +23,7 @@ from .manifests import container_of, daemonset_of
 REPOSITORY = Path(__file__).parents[2]
 NAME = "dasec-daemon"
 GROUP = "/dasec-pod/container"
+OTHER_NAME, OTHER_GROUP = "dasec-other", "/dasec-pod/other"
 OUTSIDE = "/proc/1/ns/cgroup"
 
 
@@ -53,13 +54,14 @@ class Pod:
             assert process.poll() is None, (self._place / "log").read_text()
             yield self
         finally:
-            self._ctr("task", "delete", "--force", NAME, check=False)
-            self._ctr("container", "delete", NAME, check=False)
+            for name in (NAME, OTHER_NAME):
+                self._ctr("task", "delete", "--force", name, check=False)
+                self._ctr("container", "delete", name, check=False)
             process.terminate()
             process.wait()
             _do("umount", str(self._root))
             for mount in cgroupfs.tops():
-                for group in (mount + GROUP, os.path.dirname(mount + GROUP)):
+                for group in (mount + GROUP, mount + OTHER_GROUP, os.path.dirname(mount + GROUP)):
                     cgroupfs.remove_group(group)
 
     def start(self, config: Path) -> int:
@@ -69,6 +71,22 @@ class Pod:
         pid = self._place / "pid"
         files = ("--pid-file", str(pid), "--log-uri", f"file://{self._place}/said")
         self._ctr("run", "--detach", "--config", str(spec), *files, NAME)
+        return int(pid.read_text())
+
+    def start_other(self, annotations: Mapping[str, str]) -> int:
+        """Somebody else's container beside it; its first process, which has slept since."""
+        bundle = self._place / "other"
+        bundle.mkdir()
+        _do("runc", "spec", "--bundle", str(bundle))
+        spec: dict[str, Any] = json.loads((bundle / "config.json").read_text())
+        spec["process"] |= {"terminal": False, "args": ["sleep", "1000"], "cwd": "/", "rlimits": []}
+        spec["root"] = {"path": str(self._root), "readonly": True}
+        spec["linux"]["cgroupsPath"] = OTHER_GROUP
+        spec["annotations"] = dict(annotations)
+        (bundle / "config.json").write_text(json.dumps(spec))
+        pid = self._place / "other-pid"
+        given = ("--config", str(bundle / "config.json"), "--pid-file", str(pid))
+        self._ctr("run", "--detach", *given, "--log-uri", f"file://{self._place}/other-said", OTHER_NAME)
         return int(pid.read_text())
 
     def said(self) -> str:

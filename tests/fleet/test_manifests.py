@@ -33,11 +33,14 @@ def test_the_schema_refuses_what_is_misspelt() -> None:
         kubernetes_validate.validate(wrong, KUBERNETES[-1], strict=True)
 
 
-def test_its_configuration_is_one_that_the_daemon_takes(tmp_path: Path) -> None:
+def test_its_configuration_is_one_that_the_daemon_takes_and_lets_pods_opt_in(tmp_path: Path) -> None:
     (config,) = (each for each in rendered("base") if each["kind"] == "ConfigMap")
     file = tmp_path / "dasec.toml"
     file.write_text(config["data"]["dasec.toml"])
-    assert load(file).host.keeper_cgroup
+    told = load(file)
+    assert told.host.keeper_cgroup
+    assert told.containers.annotations
+    assert told.workload == (), "nobody is managed who did not ask for it"
 
 
 def test_canaries_and_all_others_share_no_node_and_no_pod() -> None:
