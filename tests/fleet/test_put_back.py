@@ -23,9 +23,9 @@ from .trees import (
 )
 
 UPGRADE = (
-    *("Keep aside what is there", "Bring the package", "Install the package", "Write the configuration"),
-    *("Restart the daemon", "Switch the service on", "Look at the daemon", "Judge what it said"),
-    "Compare the kernel with the journal",
+    *("Refuse a package without a version in its name", "Keep aside what is there", "Bring the package"),
+    *("Install the package", "Write the configuration", "Restart the daemon", "Switch the service on"),
+    *("Look at the daemon", "Judge what it said", "Compare the kernel with the journal"),
 )
 REMOVAL = (
     "Keep aside what is there",
@@ -33,57 +33,70 @@ REMOVAL = (
     "Remove what the role kept",
     "Look for a journal",
 )
-PLUMBING = {"Note who is in this batch", "Refuse a package without a version in its name", "Judge the batch"}
+FIRST, LAST = "Note who is in this batch", "Forget what was there"
+LATER = 2
 
 
 def fail_each(fleet: Fleet, tasks: tuple[str, ...], **given: object) -> Outcome:
-    """One batch in which every host fails at another task, after this did its work."""
-    fail = dict(zip(fleet.names, tasks, strict=True))
+    """A first batch in which every host fails at another task, after this did its work; then come others."""
+    canaries, others = fleet.names[:-LATER], fleet.names[-LATER:]
+    fail = dict(zip(canaries, tasks, strict=True))
     before = fleet.content()
-    outcome = fleet.roll_out(fail, dasec_batches=["100%"], **given)
+    outcome = fleet.roll_out(fail, dasec_batches=[len(canaries), "100%"], **given)
     assert outcome.status != 0
     for name, task in fail.items():
         reached = [each for host, each in outcome.tasks if host == name]
         assert f"fatal: [{name}]" in outcome.said
         assert reached[reached.index(task) + 1] == "Note what failed", (name, reached)
     assert fleet.content() == before
+    assert {name for name, _ in outcome.tasks} & {*others} == set()
     return outcome
 
 
-@pytest.mark.parametrize(
-    "tasks",
-    [
-        ("Install the package", "Restart the daemon"),
-        pytest.param(UPGRADE, marks=pytest.mark.slow),
-    ],
-    ids=["some", "all"],
-)
-def test_an_upgrade_that_fails_at_a_task_leaves_the_host_as_before(
-    host: Host, new: Path, tmp_path: Path, tasks: tuple[str, ...]
+def test_an_upgrade_that_fails_at_each_of_its_tasks_leaves_every_host_as_before(
+    host: Host, new: Path, tmp_path: Path
 ) -> None:
-    fleet = like(host, tmp_path, len(tasks))
-    outcome = fail_each(fleet, tasks, dasec_package=new, dasec_config=OTHER)
+    fleet = like(host, tmp_path, len(UPGRADE) + LATER)
+    outcome = fail_each(fleet, UPGRADE, dasec_package=new, dasec_config=OTHER)
     assert {fleet.host(name).runs() for name in fleet.names} == {f"1.0\n{CONFIG}"}
-    untouched = fleet.host("h1").starts() == 1
-    assert untouched == (tasks[0] == "Keep aside what is there"), (
-        "a daemon whose files were put back is started anew"
-    )
-    last = [task for name, task in outcome.tasks if name == fleet.names[-1]]
-    ours = {task for task in last if not task.startswith("Validating")} - PLUMBING
+    starts = {task: fleet.host(name).starts() for name, task in zip(fleet.names, UPGRADE, strict=False)}
+    assert starts.pop(UPGRADE[0]) == starts.pop(UPGRADE[1]) == 1, "nothing had changed there"
+    assert min(starts.values()) > 1, "a daemon whose files were put back is started anew"
+    last = [task for name, task in outcome.tasks if name == fleet.names[len(UPGRADE) - 1]]
+    ours = {task for task in last if not task.startswith("Validating")} - {FIRST}
     assert ours - {*UPGRADE, *REMOVAL} == {"Note what failed", "Put back what was there", "End the roll-out"}
 
 
-@pytest.mark.parametrize(
-    "tasks",
-    [pytest.param(("Remove the package",)), pytest.param(REMOVAL, marks=pytest.mark.slow)],
-    ids=["one", "all"],
-)
-def test_a_removal_that_fails_at_a_task_leaves_the_host_as_before(
-    host: Host, tmp_path: Path, tasks: tuple[str, ...]
+def test_a_removal_that_fails_at_each_of_its_tasks_leaves_every_host_as_before(
+    host: Host, tmp_path: Path
 ) -> None:
-    fleet = like(host, tmp_path, len(tasks))
-    fail_each(fleet, tasks, dasec_state="absent")
+    fleet = like(host, tmp_path, len(REMOVAL) + LATER)
+    fail_each(fleet, REMOVAL, dasec_state="absent")
     assert {fleet.host(name).runs() for name in fleet.names} == {f"1.0\n{CONFIG}"}
+
+
+@pytest.mark.slow
+def test_a_first_installation_that_fails_at_each_of_its_tasks_leaves_bare_hosts_bare(
+    old: Path, tmp_path: Path
+) -> None:
+    fleet = bare_fleet(tmp_path, len(UPGRADE) + LATER)
+    fail_each(fleet, UPGRADE, dasec_package=old, dasec_config=CONFIG)
+
+
+def test_a_failure_before_the_first_task_and_after_the_watch_ends_the_roll_out_there(
+    host: Host, new: Path, tmp_path: Path
+) -> None:
+    """The last task only forgets the way back: what has passed the watch stays."""
+    for task, runs in ((FIRST, f"1.0\n{CONFIG}"), (LAST, f"2.0\n{OTHER}")):
+        fleet = like(host, tmp_path / task.split()[0], 2)
+        before = fleet.content()
+        outcome = fleet.roll_out({"h1": task}, dasec_package=new, dasec_config=OTHER)
+        assert outcome.status != 0
+        assert [each for name, each in outcome.tasks if name == "h1"][-1] == task
+        assert fleet.host("h1").runs() == runs
+        assert (fleet.content()["h1"] == before["h1"]) == (task == FIRST)
+        assert fleet.content()["h2"] == before["h2"]
+        assert not [each for name, each in outcome.tasks if name == "h2"]
 
 
 def test_a_removal_leaves_the_configuration_and_nothing_that_runs(host: Host, tmp_path: Path) -> None:

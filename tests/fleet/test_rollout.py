@@ -61,7 +61,6 @@ def test_a_bare_fleet_gets_it_batch_by_batch_and_every_daemon_is_started_once(
     assert keeps(fleet) == []
 
 
-@pytest.mark.slow
 def test_where_a_host_cannot_be_reached_the_others_of_its_batch_are_put_back(
     tmp_path: Path, old: Path
 ) -> None:

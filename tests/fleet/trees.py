@@ -199,7 +199,7 @@ class Fleet:
     """Trees with the names h1, h2, …, below one directory."""
 
     directory: Path
-    names: tuple[str, ...] = ("h1", "h2", "h3", "h4")
+    names: tuple[str, ...]
     lost: frozenset[str] = frozenset()
 
     def host(self, name: str) -> Host:
@@ -286,9 +286,13 @@ class Fleet:
         return replace(self, lost=frozenset(names))
 
 
-def bare_fleet(directory: Path) -> Fleet:
-    """Four hosts without DASEC."""
-    fleet = Fleet(directory)
+def named(count: int) -> tuple[str, ...]:
+    return tuple(f"h{number}" for number in range(1, count + 1))
+
+
+def bare_fleet(directory: Path, count: int = 4) -> Fleet:
+    """Hosts without DASEC."""
+    fleet = Fleet(directory, named(count))
     for name in fleet.names:
         Host.bare(directory / name)
     return fleet
@@ -296,7 +300,7 @@ def bare_fleet(directory: Path) -> Fleet:
 
 def like(host: Host, directory: Path, count: int) -> Fleet:
     """So many hosts that are as this one is."""
-    fleet = Fleet(directory, tuple(f"h{number}" for number in range(1, count + 1)))
+    fleet = Fleet(directory, named(count))
     for name in fleet.names:
         shutil.copytree(host.root, directory / name, symlinks=True)
     return fleet
