@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from experiments.studies.fleet import capacity, moves
-from experiments.studies.fleet.__main__ import DEMANDS, LIMITS
+from experiments.studies.fleet.__main__ import DEMANDS
 from experiments.studies.fleet.curves import ORACLE, OURS, PLAIN, Curve, Point, checks, measured
 from experiments.studies.fleet.demand import STEPS, Demand
+from experiments.studies.fleet.jobs import LIMITS
 from experiments.studies.fleet.paper import held_on_paper
 from experiments.studies.fleet.tables import (
     ARMS,
