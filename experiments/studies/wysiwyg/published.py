@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,9 @@ from .fleet import Placement
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RUNS, PICTURE = "runs.csv", "figure.png"
+SIZES = "sizes.csv"
+"""Single cells with other numbers of hosts, by the same program: `--hosts N --containers 125N --seeds 1`."""
+
 PARTS = tuple(tenth / 10 for tenth in range(1, 11))
 
 
@@ -45,6 +48,25 @@ def read(folder: Path) -> tuple[Row, ...]:
             )
             for line in csv.DictReader(file)
         )
+
+
+def sizes_table(folder: Path) -> str:
+    """Figures 4a and 4b by the number of hosts: default, optimised, and what that gains."""
+    with (folder / SIZES).open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    by_cell: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
+    for line in lines:
+        by_cell.setdefault((line["part"], line["hosts"]), {})[line["placement"]] = line
+    rows = []
+    for (part, hosts), runs in by_cell.items():
+        default, optimised = runs[Placement.DEFAULT], runs[Placement.OPTIMISED]
+        on_shared = [100 * float(run["shared"]) for run in (default, optimised)]
+        refused = [100 * int(run["refused"]) / int(run["exclusive"]) for run in (default, optimised)]
+        rows.append([f"{100 * float(part):.0f} %", hosts])
+        rows[-1] += [f"{each:.1f} %" for each in on_shared] + [f"{on_shared[0] - on_shared[1]:.1f}"]
+        rows[-1] += [f"{each:.1f} %" for each in refused]
+    head = ["exclusive", "hosts", "4a: default", "4a: optimised", "points less", "4b: default"]
+    return markdown_table([*head, "4b: optimised"], rows)
 
 
 def shared(row: Row) -> float:

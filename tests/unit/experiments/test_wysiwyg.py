@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.studies.wysiwyg.fleet import Outcome, Placement, containers, fleet
-from experiments.studies.wysiwyg.published import read, table
+from experiments.studies.wysiwyg.published import read, sizes_table, table
 
 HOME = Path(__file__).parents[3] / "experiments/studies/wysiwyg"
 
@@ -24,6 +24,10 @@ def test_the_kept_runs_give_the_published_tables() -> None:
         part, *values = line.strip("| ").split(" | ")
         for first in (0, 3, 6):
             assert f"| {part} | {' | '.join(values[first : first + 3])} |" in published
+
+
+def test_the_page_shows_what_other_numbers_of_hosts_gave() -> None:
+    assert sizes_table(HOME / "results") in (HOME / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("placement", Placement)
