@@ -57,6 +57,7 @@ class ContainerDirectory:
         self._root, self._hierarchy, self._proc = root, hierarchy, proc
         self._known: dict[Home, tuple[_FileStamp, ContainerClaim | None]] = {}
         self._waiting: tuple[Home, ...] = ()
+        self._inodes: dict[str, int] = {}  # of the groups of systems, at the last look
         self.notices: list[str] = []
         """What is wrong with single files, at the last look."""
 
@@ -76,17 +77,21 @@ class ContainerDirectory:
             if claim and seat and name:
                 notes = notes_of(self._root, home, claim.annotations)
                 found.append(Container(name, seat.group, notes, seat.has_init))
+        self._inodes.clear()
         if self._hierarchy is not None:
-            found += [
-                Container(each.name, each.group, has_init=True)
-                for each in systems(self._root, self._hierarchy, self._proc)
-            ]
+            for each in systems(self._root, self._hierarchy, self._proc):
+                self._inodes[each.group] = _inode(self._hierarchy.directory(each.group))
+                found.append(Container(each.name, each.group, has_init=True))
         return tuple(sorted(found, key=lambda each: each[:2]))
 
     def has_started(self) -> bool:
         """Has one started, or got its file, that had not at the last look? Nothing else tells, and on a busy
-        host it may be seconds from a container's making to its start."""
-        return any(map(_stamp, self._waiting))
+        host it may be seconds from a container's making to its start. Or has a system started anew in a
+        group of the same name?"""
+        return any(map(_stamp, self._waiting)) or any(
+            self._hierarchy is not None and _inode(self._hierarchy.directory(group)) != inode
+            for group, inode in self._inodes.items()
+        )
 
     def stamps(self) -> Mapping[str, int]:
         """What changes when a container comes or goes."""
@@ -136,6 +141,14 @@ class ContainerDirectory:
             return None
         deeper = group.removeprefix(found).strip("/")
         return _Seat(found, has_init=deeper not in ("", CRUNS_OWN) and not deeper.startswith(OURS))
+
+
+def _inode(directory: str) -> int:
+    """0 if there is none."""
+    try:
+        return os.stat(directory).st_ino
+    except OSError:
+        return 0
 
 
 def _stamp(home: Home) -> _FileStamp | None:

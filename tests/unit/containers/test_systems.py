@@ -13,7 +13,8 @@ from dasec.workloads.containers.systems import systems
 from dasec.workloads.discovery import SCAN_NS
 from tests.unit.linux.tree import Tree
 
-MONITOR, INIT = 20, 30
+MONITOR, INIT, AGAIN = 20, 30, 40
+PERIOD_NS = 80_000_000
 
 
 @pytest.fixture
@@ -23,11 +24,13 @@ def tree(tmp_path: Path) -> Tree:
     return tree
 
 
-def lxc(tree: Tree, place: str, name: str, *, parent: int = MONITOR, suffix: str = "") -> None:
+def lxc(
+    tree: Tree, place: str, name: str, *, parent: int = MONITOR, suffix: str = "", init: int = INIT
+) -> None:
     tree.write(f"sys/fs/cgroup/lxc.monitor.{name}{suffix}/cgroup.threads", f"{MONITOR}\n")
-    tree.write(f"sys/fs/cgroup/lxc.payload.{name}{suffix}/init.scope/cgroup.threads", f"{INIT}\n")
+    tree.write(f"sys/fs/cgroup/lxc.payload.{name}{suffix}/init.scope/cgroup.threads", f"{init}\n")
     tree.write(f"proc/{MONITOR}/cmdline", f"[lxc monitor] {place} {name}\0")
-    tree.write(f"proc/{INIT}/stat", f"{INIT} (init) S {parent} {INIT} {INIT} 0\n")
+    tree.write(f"proc/{init}/stat", f"{init} (init) S {parent} {init} {init} 0\n")
 
 
 def found(tree: Tree) -> list[tuple[str, str]]:
@@ -99,6 +102,21 @@ def test_a_system_comes_at_the_next_scan_with_terms_that_allow_no_group_of_ours(
     assert entry.name == "nspawn:web"
     assert [terms.cores for terms in entry.terms] == [None]
     assert workloads.discover(2 * SCAN_NS).roster[0] is entry
+
+
+def test_a_system_that_starts_anew_between_two_looks_in_a_group_of_the_same_name_is_found_at_the_next(
+    tree: Tree,
+) -> None:
+    workloads = ContainerWorkloads([ContainerRule("all", "lxc:*")], root=tree.root, proc=tree.proc)
+    tree.thread(INIT, INIT)
+    lxc(tree, "/var/lib/lxc", "web")
+    (entry,) = workloads.discover(0).roster
+    assert [tid for _, tid in entry.threads] == [INIT]
+    (tree.cgroup / "lxc.payload.web").rename(tree.root / "gone")
+    tree.thread(AGAIN, AGAIN)
+    lxc(tree, "/var/lib/lxc", "web", init=AGAIN)
+    (entry,) = workloads.discover(PERIOD_NS).roster
+    assert [tid for _, tid in entry.threads] == [AGAIN]
 
 
 @pytest.mark.parametrize(
