@@ -174,11 +174,19 @@ def test_a_server_that_is_not_there() -> None:
     assert refused(url) == (1, f"{url}: cannot be asked (Connection refused): check address and port")
 
 
+@pytest.mark.parametrize("illness", ["silent", "drips"])
+def test_a_server_that_does_not_answer_in_time_gives_one_line(
+    fleet: tuple[Answers, str], illness: str
+) -> None:
+    answers, url = fleet
+    answers.illness = illness
+    line = "no answer within 0.5 s: try again, or give it more by --timeout"
+    assert refused(url, "--timeout", "0.5") == (1, f"{url}: {line}")
+
+
 @pytest.mark.parametrize(
     ("illness", "line"),
     [
-        ("silent", "no answer within 0.5 s: try again, or give it more by --timeout"),
-        ("drips", "no answer within 0.5 s: try again, or give it more by --timeout"),
         ("other", "answers, but not as Prometheus does: check address and path"),
         ("refuses", "too many samples: is it a Prometheus?"),
         ("starting", "answers 503 Service Unavailable: is it a Prometheus?"),
@@ -188,7 +196,7 @@ def test_a_server_that_is_not_there() -> None:
 def test_a_server_that_is_ill_gives_one_line(fleet: tuple[Answers, str], illness: str, line: str) -> None:
     answers, url = fleet
     answers.illness = illness
-    assert refused(url, "--timeout", "0.5") == (1, f"{url}: {line}")
+    assert refused(url) == (1, f"{url}: {line}")
 
 
 def test_every_number_that_is_read_is_recorded_or_exported() -> None:
