@@ -57,7 +57,7 @@ class ContainerDirectory:
         self._root, self._hierarchy, self._proc = root, hierarchy, proc
         self._known: dict[Home, tuple[_FileStamp, ContainerClaim | None]] = {}
         self._waiting: tuple[Home, ...] = ()
-        self._inodes: dict[str, int] = {}  # of the groups of systems, at the last look
+        self._inodes: dict[str, int] = {}  # of the directories of systems' groups, at the last look
         self.notices: list[str] = []
         """What is wrong with single files, at the last look."""
 
@@ -80,7 +80,8 @@ class ContainerDirectory:
         self._inodes.clear()
         if self._hierarchy is not None:
             for each in systems(self._root, self._hierarchy, self._proc):
-                self._inodes[each.group] = _inode(self._hierarchy.directory(each.group))
+                directory = self._hierarchy.directory(each.group)
+                self._inodes[directory] = _inode(directory)
                 found.append(Container(each.name, each.group, has_init=True))
         return tuple(sorted(found, key=lambda each: each[:2]))
 
@@ -89,8 +90,7 @@ class ContainerDirectory:
         host it may be seconds from a container's making to its start. Or has a system started anew in a
         group of the same name?"""
         return any(map(_stamp, self._waiting)) or any(
-            self._hierarchy is not None and _inode(self._hierarchy.directory(group)) != inode
-            for group, inode in self._inodes.items()
+            _inode(directory) != inode for directory, inode in self._inodes.items()
         )
 
     def stamps(self) -> Mapping[str, int]:

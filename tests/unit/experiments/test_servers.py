@@ -14,9 +14,10 @@ from experiments.plan.blocks import blocks_of
 from experiments.plan.file import told_in
 from experiments.plan.order import Order
 from experiments.plan.servers import Servers
+from experiments.results.effects import effect
 from experiments.run.guests import task_for
 from experiments.run.planned import experiment_in
-from experiments.studies.servers.published import Cell, cells, table, words
+from experiments.studies.servers.published import RESULTS, Cell, cells, table, words
 
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
 FILES = sorted(HERE.glob("*.toml"))
@@ -144,3 +145,20 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         found = (cell.ratio(arm, "mean").ratio, cell.ratio(arm, "p99").ratio)
         assert found == pytest.approx((mean, p99), abs=0.005)
     assert memcached.ratio("none-again", "p99").ratio == pytest.approx(0.85, abs=0.005)
+
+
+def test_what_is_said_of_the_earlier_run_of_redis_in_one_group_is_so() -> None:
+    (cell,) = cells(RESULTS / "latencies")
+    for arm, name, mean, p99 in (
+        ("none-again", "plain again", "1.05 [0.85, 1.29]", "1.09 [0.79, 1.46]"),
+        ("critical", "`critical`", "0.47 [0.35, 0.62]", "0.47 [0.33, 0.68]"),
+        ("oracle", "oracle", "0.45 [0.35, 0.57]", "0.47 [0.33, 0.68]"),
+        ("scx", "`dasec scx`", "1.23 [1.00, 1.55]", "0.56 [0.42, 0.73]"),
+    ):
+        assert [effect(cell.ratio(arm, metric)) for metric in ("mean", "p99")] == [mean, p99]
+        assert f"| {name} | {mean} | {p99} |" in README
+        requests, _ = cell.done(arm)
+        assert requests == pytest.approx(1, abs=0.01)
+        assert {sum(one.latencies.count for one in run.tenants) for run in cell.runs(arm)} == {5963}
+    assert cell.runs("critical")[0].seconds < 1, "who measures looked too late"
+    assert cell.done("critical")[1] < 0.5
