@@ -9,7 +9,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test test-guests lint demo bench docs clean install load images chaos soak hostile deb testbed-quick experiments-quick vms-quick scx-stress scx-selftests churn
+.PHONY: help dev test test-guests lint demo bench docs clean install load services images chaos soak hostile deb testbed-quick experiments-quick vms-quick scx-stress scx-selftests churn
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -55,6 +55,9 @@ docs: ## checks README and docs: commands, links, exit statuses
 
 load: ## the native load tool in experiments/load/build
 	$(MAKE) -C experiments/load
+
+services: ## our web services in Go and Java in experiments/services/build
+	$(MAKE) -C experiments/services go java
 
 images: ## guest images for libvirt and QEMU (IMAGES="small python")
 	@tools/setup python

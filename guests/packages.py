@@ -38,10 +38,21 @@ def _make(packages: Sequence[str], cache: Path, made: Path) -> None:
     _said("apt-get", "--yes", "--no-install-recommends", "--download-only", *apart, "install", *packages)
     for archive in sorted(archives.glob("*.deb")):
         _said("dpkg-deb", "--extract", str(archive), str(unfinished))
+    lead_inside(unfinished)
     for place in PLACES:
         (unfinished / place).mkdir(parents=True, exist_ok=True)
     unfinished.rename(made)
     shutil.rmtree(archives)
+
+
+def lead_inside(root: Path) -> None:
+    """Links of packages to /etc, as Java has many, lead to what they have there themselves."""
+    for link in root.rglob("*"):
+        if link.is_symlink() and (target := link.readlink()).is_absolute():
+            own = root / target.relative_to("/")
+            if os.path.lexists(own):
+                link.unlink()
+                link.symlink_to(os.path.relpath(own, link.parent))
 
 
 def _said(*command: str) -> str:

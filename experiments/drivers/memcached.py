@@ -39,6 +39,7 @@ class Memcached:
     package: str = "memcached"
     program: str = "memcached"
     vcpu_names: tuple[str, ...] = (MEMCACHED_WORKER, BURSTING)
+    is_exact: bool = True
 
     def missing(self) -> str | None:
         """Of the client and of a server of our own."""

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import shutil
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from dasec.lab.kit.driver import Place, WorkKind, WorkOrder
 from dasec.lab.kit.load_driver import ToolRun, missing_tool
-from dasec.lab.kit.place import LOOPBACK
 from dasec.lab.kit.process import Child, free_port
 
 from .options import absent, one_of, options_of, whole
-from .served import BESIDE, BURSTING, asked_when_up, background_of, beside, client
+from .served import (
+    BESIDE,
+    BURSTING,
+    NUMBER_BYTES,
+    asked_when_up,
+    background_of,
+    beside,
+    listens,
+    web_client,
+)
 
 OPTIONS = {**BESIDE, "connections": "16", "files": "16", "file-bytes": "20000", "gzip": "true"}
 
-KEY_BYTES = 8
-"""Of the names of files, which are numbers."""
-
 NAME = "nginx"
 """Of its workers, and of the master, which sleeps."""
-
-ANSWER_S = 2.0
-"""For nginx to answer, on a busy host."""
 
 TEXT_SEED, WORDS, WORD_LETTERS = 1, 2000, (2, 10)
 """Of words that come again, files are as compressible as text: to about two fifths."""
@@ -66,6 +66,7 @@ class Nginx:
     package: str = NAME
     program: str = NAME
     vcpu_names: tuple[str, ...] = (NAME, BURSTING)
+    is_exact: bool = True
 
     def missing(self) -> str | None:
         """Of the client and of a server of our own."""
@@ -87,12 +88,11 @@ class Nginx:
         server = self._server(order, place, port, options["gzip"])
 
         def ask() -> ToolRun:
-            asked = {"connections": options["connections"], "keys": str(files), "key-bytes": str(KEY_BYTES)}
-            asked |= {"host": LOOPBACK, "port": str(port)}
-            return ToolRun(order, client(order, place, "http", asked), server, beside(order, place, options))
+            asked = web_client(order, place, port, options["connections"], str(files))
+            return ToolRun(order, asked, server, beside(order, place, options))
 
         def up() -> bool:
-            return len(server.pids()) > order.threads and _listens(port)  # the master listens before it forks
+            return len(server.pids()) > order.threads and listens(port)  # the master listens before it forks
 
         return asked_when_up(server, up, port, ask)
 
@@ -120,10 +120,4 @@ def write_files(folder: Path, files: int, file_bytes: int) -> None:
     for number in range(files):
         # A word has three bytes at least, its space included.
         text = " ".join(chance.choices(words, k=file_bytes // (WORD_LETTERS[0] + 1) + 1))[:file_bytes]
-        (folder / f"{number:0{KEY_BYTES}d}").write_text(text, encoding="ascii")
-
-
-def _listens(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), ANSWER_S):
-        return True
-    return False
+        (folder / f"{number:0{NUMBER_BYTES}d}").write_text(text, encoding="ascii")

@@ -73,6 +73,7 @@ class Redis:
     package: str = "redis-server"
     program: str = MAIN
     vcpu_names: tuple[str, ...] = (MAIN, BURSTING)
+    is_exact: bool = True
 
     def missing(self) -> str | None:
         """Of the client and of a server of our own."""

@@ -32,6 +32,8 @@ TRIALS: Mapping[str, Trial] = {
     "memcached": Trial(2, 1000, options={"keys": "500"}),
     "redis": Trial(1, 500, options={"keys": "500"}),
     "nginx": Trial(2, 200),
+    "go": Trial(2, 200),
+    "java": Trial(2, 100),
     "tailbench": Trial(2, 200, options={"load-s": "0"}),
     "gluoncv-image-classification": Trial(1, 10),
     "gluoncv-action-recognition": Trial(1, 2, seconds=3.0),

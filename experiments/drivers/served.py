@@ -3,6 +3,8 @@ same workload."""
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -16,6 +18,7 @@ from dasec.lab.kit.load_driver import (
     requests,
     tool_command,
 )
+from dasec.lab.kit.place import LOOPBACK
 from dasec.lab.kit.process import Child
 
 from .options import whole
@@ -28,6 +31,15 @@ KEYED = {
     "get-ratio": "0.9",
 }
 """Options of the client."""
+
+WEB = {"connections": "16", "keys": "1000"}
+"""Those of the client of web servers."""
+
+NUMBER_BYTES = 8
+"""Of the names of files, which are numbers."""
+
+LISTENS_S = 2.0
+"""For a server to take a connection, on a busy host."""
 
 BESIDE = {"background": "0", "burst-us": "10000", "bursts-per-s": "15"}
 """`background` threads burst in a process beside the server, in the same workload."""
@@ -45,7 +57,11 @@ class Server(Driver, Protocol):
 
     @property
     def program(self) -> str:
-        """That the package has."""
+        """That the package has, or compiles."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it has all of its vCPUs, and no others, before it begins."""
 
     @property
     def vcpu_names(self) -> tuple[str, ...]:
@@ -83,6 +99,19 @@ def client(order: WorkOrder, place: Place, protocol: str, asked: Mapping[str, st
     return Child.start(
         order.name, place, tool_command(order, protocol, told), order.folder / "log", Role.CLIENT
     )
+
+
+def web_client(order: WorkOrder, place: Place, port: int, connections: str, keys: str) -> Child:
+    """Whoever asks for files that are named by their numbers."""
+    asked = {"connections": connections, "keys": keys, "key-bytes": str(NUMBER_BYTES)}
+    return client(order, place, "http", {**asked, "host": LOOPBACK, "port": str(port)})
+
+
+def listens(port: int) -> bool:
+    """Does somebody take connections there?"""
+    with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), LISTENS_S):
+        return True
+    return False
 
 
 def asked_when_up(server: Child, up: Callable[[], bool], port: int, ask: Callable[[], ToolRun]) -> ToolRun:

@@ -1,4 +1,5 @@
-"""Programs of Debian that serve, by name: guests that count have them, too."""
+"""Programs of Debian that serve, and services of ours that its compilers make, by name: guests that count
+have them, too."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from .memcached import Memcached
 from .nginx import Nginx
 from .redis import Redis
 from .served import Server
+from .services import OWN_SERVICES
 
-_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx())
+_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), *OWN_SERVICES)
 
 SERVERS: Mapping[str, Server] = {one.name: one for one in _ALL}

@@ -83,6 +83,7 @@ class Application:
             threads=self.threads,
             vcpu_names=driver.vcpu_names,
             has_emulator=True,
+            is_exact=driver.is_exact,
         )
 
 

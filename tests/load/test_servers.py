@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -13,38 +12,18 @@ from dasec.lab.kit.driver import Driver, WorkOrder
 from dasec.lab.kit.process import name_of, thread_ids
 from experiments.drivers.redis import Saving
 from experiments.drivers.servers import SERVERS
-from experiments.places.counted.programs import Programs
 from experiments.places.places import Anywhere
-from guests.built import HostCannotError
 from guests.waiting import wait_for
 
-from ..conftest import refuse
+from .debian import found_in_path
 from .orders import carried_out
 from .tool import Tool
 
-SCRIPT = '#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {file} "$@"\n'
-
-
-@pytest.fixture(scope="session")
-def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for PATH."""
-    try:
-        programs = Programs.of({one.program: one.package for one in SERVERS.values()})
-    except HostCannotError as error:
-        refuse(str(error))
-        raise
-    folder = tmp_path_factory.mktemp("bin")
-    for name, file in programs.files.items():
-        text = SCRIPT.format(libraries=programs.environment.get("LD_LIBRARY_PATH", ""), file=file)
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
-    return folder
-
 
 @pytest.fixture(autouse=True)
-def _path(tool: Tool, debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _path(tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASEC_LOAD", str(tool.path))
-    monkeypatch.setenv("PATH", f"{debian}:{os.environ['PATH']}")
+    found_in_path(("memcached", "redis", "nginx"), tmp_path / "bin", monkeypatch)
 
 
 def order(folder: Path, threads: int, **options: str) -> WorkOrder:

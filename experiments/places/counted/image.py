@@ -41,7 +41,7 @@ PLANNED = (
     "terms",
     "testbed",
 )
-DRIVERS = ("memcached", "nginx", "options", "redis", "served", "servers")
+DRIVERS = ("memcached", "nginx", "options", "redis", "served", "servers", "services")
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
     *(REPOSITORY / f"experiments/drivers/{name}.py" for name in DRIVERS),

@@ -1,4 +1,5 @@
-"""Programs of Debian for a guest's root: those of the machine, or of packages that are unpacked for it."""
+"""Programs of Debian for a guest's root: those of the machine, or of packages that are unpacked for it; and
+what its compilers make of our own source."""
 
 from __future__ import annotations
 
@@ -12,9 +13,14 @@ from pathlib import Path
 from guests.built import HostCannotError
 from guests.packages import unpacked
 
+from .compiled import TARGETS, compiled
+
 CACHE = Path("/var/cache/dasec-guest/programs")
 FOLDER = "programs"
 """In the guest; what stands in /bin under a program's name starts it from there."""
+
+RUNTIMES = ("dasec-java",)
+"""Programs whose files are in a folder of their own, which goes along as it is."""
 
 PLACES = ("usr/sbin", "usr/bin")
 TOOLS = ("apt-get", "dpkg-deb")
@@ -39,21 +45,31 @@ class Programs:
             root = unpacked(sorted(packages.values()), CACHE)
         except RuntimeError as error:
             raise HostCannotError(f"counted guest: {error}") from error
-        return cls({name: _find(name, root) for name in sorted(packages)}, root)
+        found = {
+            name: compiled(name, root, CACHE) if name in TARGETS else _find(name, root)
+            for name in sorted(packages)
+        }
+        return cls(found, root)
 
     def contents(self) -> Iterator[bytes]:
         """What makes a guest another one."""
         for name, file in self.files.items():
-            yield name.encode() + file.read_bytes()
+            parts = sorted(home.rglob("*")) if (home := _home(file)) else [file]
+            yield from (name.encode() + part.read_bytes() for part in parts if part.is_file())
 
     def copy(self, tree: Path, seated: str) -> None:
         """Into a guest's root. `seated` is a script that begins PROGRAM in its seat."""
         folder = tree / FOLDER
         folder.mkdir()
         for name, file in self.files.items():
-            shutil.copy(file.resolve(), folder / name)
+            if home := _home(file):
+                shutil.copytree(home, folder / name)
+                inside = f"{FOLDER}/{name}/{file.resolve().relative_to(home)}"
+            else:
+                shutil.copy(file.resolve(), folder / name)
+                inside = f"{FOLDER}/{name}"
             script = tree / "bin" / name
-            script.write_text(seated.replace("PROGRAM", f"/{FOLDER}/{name}"), encoding="utf-8")
+            script.write_text(seated.replace("PROGRAM", f"/{inside}"), encoding="utf-8")
             script.chmod(0o755)
         (tree / "etc").mkdir(exist_ok=True)
         (tree / "etc/passwd").write_text(USERS, encoding="ascii")
@@ -68,6 +84,11 @@ class Programs:
     def inside(self, file: Path) -> Path:
         """Where a file of theirs or of the machine lies in the guest, without the slash."""
         return file.relative_to(self.root if file.is_relative_to(self.root) else "/")
+
+
+def _home(file: Path) -> Path | None:
+    """The folder with all that a program looks for beside itself, if it is a link into one."""
+    return file.resolve().parents[1] if file.name in RUNTIMES else None
 
 
 def _find(name: str, root: Path) -> Path:

@@ -1,0 +1,77 @@
+"""Services of our own source (experiments/services), compiled by Debian's compilers for a guest's root."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from guests.boot import one_at_a_time
+from guests.built import HostCannotError
+
+SOURCE = Path(__file__).resolve().parents[2] / "services"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Of the Makefile there."""
+
+    name: str
+    variable: str
+    """That names the compiler."""
+    compiler: str
+    """Where its package has it."""
+    levels: int = 0
+    """From there up to what the variable names."""
+
+
+TARGETS: Mapping[str, Target] = {
+    "dasec-go": Target("go", "GO", "usr/bin/go"),
+    "dasec-java": Target("java", "JDK", "usr/lib/jvm/*/bin/javac", 2),
+}
+"""By their programs."""
+
+
+def compiled(program: str, root: Path, cache: Path) -> Path:
+    """The program, made once of this source by this compiler. Raises HostCannotError."""
+    target = TARGETS[program]
+    compiler = _compiler(target, root)
+    known = compiler.stat()
+    source = hashlib.sha256(f"{compiler} {known.st_size} {known.st_mtime_ns}".encode())
+    for path in sorted(path for path in SOURCE.iterdir() if path.is_file()):
+        source.update(path.name.encode() + path.read_bytes())
+    made = cache / f"{target.name}-{source.hexdigest()[:16]}"
+    if not made.exists():
+        with one_at_a_time(cache):
+            if not made.exists():  # made by whoever was here before us
+                _make(target, compiler, made)
+    return made / program
+
+
+def _compiler(target: Target, root: Path) -> Path:
+    for top in (root, Path("/")):
+        if found := sorted(top.glob(target.compiler)):
+            return found[0]
+    raise HostCannotError(f"counted guest: {target.compiler}: not in the packages that were unpacked: {root}")
+
+
+def _make(target: Target, compiler: Path, made: Path) -> None:
+    unfinished = made.with_name("unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    named = compiler.parents[target.levels - 1] if target.levels else compiler
+    command = ["make", "-s", "-C", str(SOURCE), target.name, f"BUILD={unfinished}"]
+    done = subprocess.run(
+        [*command, f"{target.variable}={named}"],
+        env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise HostCannotError(f"counted guest: {' '.join(command)}: {done.stderr.strip()}")
+    unfinished.rename(made)

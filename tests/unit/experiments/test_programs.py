@@ -1,0 +1,88 @@
+"""Programs for a guest's root, without fetching any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.drivers.servers import SERVERS
+from experiments.drivers.services import OWN_SERVICES
+from experiments.places.counted import compiled as compiling
+from experiments.places.counted.compiled import TARGETS, compiled
+from experiments.places.counted.programs import RUNTIMES, Programs
+from guests.built import HostCannotError
+from guests.packages import lead_inside
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Packages with a compiler that writes down how it was called."""
+    go = tmp_path / "root/usr/bin/go"
+    go.parent.mkdir(parents=True)
+    go.write_text('#!/bin/sh\n[ "$1" = build ] && echo "$@" >"$4"\n')
+    go.chmod(0o755)
+    return tmp_path / "root"
+
+
+def test_a_service_is_compiled_once_by_the_compiler_of_the_packages(root: Path, tmp_path: Path) -> None:
+    made = compiled("dasec-go", root, tmp_path / "cache")
+    assert made.read_text().startswith("build -trimpath -o ")
+    made.write_text("kept")
+    assert compiled("dasec-go", root, tmp_path / "cache").read_text() == "kept"
+
+
+def test_another_compiler_or_source_compiles_anew(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = compiled("dasec-go", root, tmp_path / "cache")
+    with (root / "usr/bin/go").open("a") as file:
+        file.write("# newer\n")
+    second = compiled("dasec-go", root, tmp_path / "cache")
+    source = tmp_path / "source"
+    source.mkdir()
+    for path in compiling.SOURCE.iterdir():
+        if path.is_file():
+            (source / path.name).write_bytes(path.read_bytes() + b"\n")
+    monkeypatch.setattr(compiling, "SOURCE", source)
+    assert len({first, second, compiled("dasec-go", root, tmp_path / "cache")}) == 3
+
+
+def test_a_compiler_that_fails_is_one_line_with_its_words(root: Path, tmp_path: Path) -> None:
+    (root / "usr/bin/go").write_text("#!/bin/sh\necho 'service.go: too new' >&2\nexit 2\n")
+    with pytest.raises(HostCannotError, match="too new"):
+        compiled("dasec-go", root, tmp_path / "cache")
+
+
+def test_what_is_made_of_our_source_is_what_our_drivers_start() -> None:
+    assert set(TARGETS) == {one.program for one in OWN_SERVICES}
+    assert {SERVERS[target.name].program for target in TARGETS.values()} == set(TARGETS)
+
+
+def test_a_runtime_goes_into_the_guest_whole_and_is_started_where_it_lies(tmp_path: Path) -> None:
+    home = tmp_path / "runtime"
+    for name in ("bin/java", "lib/modules"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(name)
+    (tmp_path / RUNTIMES[0]).symlink_to("runtime/bin/java")
+    tree = tmp_path / "tree"
+    (tree / "bin").mkdir(parents=True)
+    programs = Programs({RUNTIMES[0]: tmp_path / RUNTIMES[0]}, tmp_path / "root")
+    programs.copy(tree, "start PROGRAM")
+    assert (tree / "programs/dasec-java/lib/modules").read_text() == "lib/modules"
+    assert (tree / "bin/dasec-java").read_text() == "start /programs/dasec-java/bin/java"
+    before = list(programs.contents())
+    (home / "lib/modules").write_text("others")
+    assert list(programs.contents()) != before
+
+
+def test_links_to_etc_lead_to_what_the_packages_have_there(tmp_path: Path) -> None:
+    (tmp_path / "etc/java").mkdir(parents=True)
+    (tmp_path / "etc/java/jvm.cfg").write_text("ours")
+    (tmp_path / "usr/lib").mkdir(parents=True)
+    own, foreign = tmp_path / "usr/lib/jvm.cfg", tmp_path / "usr/lib/cacerts"
+    own.symlink_to("/etc/java/jvm.cfg")
+    foreign.symlink_to("/etc/ssl/cacerts")
+    lead_inside(tmp_path)
+    assert own.read_text() == "ours"
+    assert str(foreign.readlink()) == "/etc/ssl/cacerts"
