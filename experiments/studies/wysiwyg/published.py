@@ -129,6 +129,7 @@ def draw(found: Sequence[Row], path: Path) -> None:
 
 def publish() -> None:
     """Print and draw them."""
-    found = read(RESULTS)
-    click.echo(table(found))
-    draw(found, RESULTS / PICTURE)
+    for folder in (RESULTS, RESULTS / "12500"):
+        found = read(folder)
+        click.echo(table(found))
+        draw(found, folder / PICTURE)
