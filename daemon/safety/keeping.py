@@ -33,7 +33,7 @@ _ATTEMPTS = 3
 _PAUSE_S = 1.0
 """Before the next attempt to read a journal that could not be read."""
 
-_OOM_SCORE_ADJ = "-500"
+_OOM_SCORE_ADJ = -500
 _NICE = -10
 """For the process and, where sessions compete (autogroup), for its session."""
 _SURVIVED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1)
@@ -65,13 +65,21 @@ def keep(directory: Path, daemon_pid: int, life: int, ready: int, place: int, ou
 
 def _settle_in() -> None:
     """Be found, be spared, be quick. All of it best effort."""
-    for name, text in (("comm", NAME), ("oom_score_adj", _OOM_SCORE_ADJ), ("autogroup", str(_NICE))):
+    for name, text in (("comm", NAME), ("autogroup", str(_NICE))):
         with contextlib.suppress(OSError), open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(text)
+    with contextlib.suppress(OSError, ValueError):
+        spare(Path("/proc/self/oom_score_adj"))
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
     with contextlib.suppress(OSError):  # the daemon lets others go first (give_way.py)
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def spare(score: Path) -> None:
+    """Others go first when memory runs out. Whoever sits lower already, as a critical pod, stays there."""
+    if int(score.read_text("ascii")) > _OOM_SCORE_ADJ:
+        score.write_text(str(_OOM_SCORE_ADJ), "ascii")
 
 
 def _watch(life: int, daemon_pid: int) -> select.poll | None:

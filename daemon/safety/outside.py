@@ -34,6 +34,8 @@ class Outside:
 
     def enter(self) -> None:
         """Move this process there. Raises OSError: then it may still die with its container."""
+        if self.name and not self.tops:
+            raise OSError(errno.EROFS, "no hierarchy of cgroups is mounted here that can be written")
         for top in self.tops:
             for last in (False, False, True):
                 try:

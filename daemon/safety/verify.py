@@ -12,7 +12,7 @@ from ..linux import cgroupfs
 from ..linux.errors import HierarchyMissing, NotFair, ThreadGone
 from .fate import Fate, as_before, is_in_force, shown
 from .groups import abandoned_probes
-from .journal.directory import Directory, Notice
+from .journal.directory import Notice, in_use
 from .journal.journal import DIRECTORY, peek
 from .journal.ledger import Ledger
 from .kernel import Kernel, LinuxKernel
@@ -43,7 +43,7 @@ def verify(directory: Path = DIRECTORY, kernel: Kernel = _LINUX) -> tuple[Findin
 def _look(directory: Path, kernel: Kernel) -> tuple[Finding, ...]:
     try:
         ledger, notices = peek(directory)
-        running = _running(directory)
+        running = in_use(directory)
     except FileNotFoundError:
         ledger, notices, running = Ledger(), (), False
     findings = list(notices)
@@ -69,14 +69,6 @@ def our_groups() -> tuple[str, ...]:
     groups = hierarchy.below(hierarchy.root, most=sys.maxsize).groups
     ours = [group for group in reversed(groups) if OUR_GROUP.fullmatch(group.rpartition("/")[2])]
     return tuple(hierarchy.directory(group) for group in (*ours, *abandoned_probes(hierarchy)))
-
-
-def _running(directory: Path) -> bool:
-    place = Directory(directory, create=False)
-    try:
-        return place.locked()
-    finally:
-        place.close()
 
 
 def _waiting(ledger: Ledger, kernel: Kernel) -> Iterator[Finding]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from os import PathLike, fspath
+from pathlib import Path
 from typing import NamedTuple, TypedDict, cast
 
 from ..linux import procfs
 from ..linux.errors import ThreadGone
 from ..linux.printable import printable
+from ..safety.journal.directory import in_use
 
 FILE_NAME = "status.json"
 INTERVAL_NS = 1_000_000_000
@@ -98,6 +100,8 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
         age_ns = now_ns - int(status["written_ns"])
         alive = procfs.read_stat(pid, pid).start_ticks == status["start_ticks"]
     except FileNotFoundError:
+        if _in_use(directory):
+            return Absent(f"a daemon starts or ends: {path} does not exist now: ask again in some seconds")
         return Absent(f"no daemon runs: {path} does not exist: start one with `dasec run --config FILE`")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Absent(f"{path}: is not a status file: remove it, or give the daemon's own directory")
@@ -112,6 +116,13 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
     if not Status.__required_keys__ <= status.keys():
         return Absent(f"{path}: is of another version: use the `dasec` that the daemon (process {pid}) is of")
     return status
+
+
+def _in_use(directory: str | PathLike[str]) -> bool:
+    try:
+        return in_use(Path(directory))
+    except OSError:
+        return False
 
 
 def complaints(status: Status) -> tuple[str, ...]:

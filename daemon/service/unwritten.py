@@ -28,6 +28,8 @@ class Unwritten:
         if not self._knobs:
             return "dry run: no knob would have been written"
         threads, rules = len({vcpu for vcpu, _ in self._knobs}), ", ".join(sorted(self._rules))
-        said = f"{len(self._knobs)} knobs of {threads} vCPUs would have been written by {rules}"
+        knobs = f"{len(self._knobs)} knob{'' if len(self._knobs) == 1 else 's'}"
+        vcpus = f"{threads} vCPU{'' if threads == 1 else 's'}"
+        said = f"{knobs} of {vcpus} would have been written by {rules}"
         how = f"`dasec explain WORKLOAD --record {self._record or 'FILE'}`"
         return f"dry run: {said}; {how} says why" + ("" if self._record else ", of a run with --record FILE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import subprocess
 from functools import cache
@@ -33,7 +34,12 @@ def daemonset_of(variant: str) -> dict[str, Any]:
     return found
 
 
+def pod_of(variant: str) -> dict[str, Any]:
+    """The `spec` of its pods; a copy."""
+    return copy.deepcopy(dict(daemonset_of(variant)["spec"]["template"]["spec"]))
+
+
 def container_of(variant: str) -> dict[str, Any]:
-    """The daemon's container."""
-    (found,) = daemonset_of(variant)["spec"]["template"]["spec"]["containers"]
+    """The daemon's container; a copy."""
+    (found,) = pod_of(variant)["containers"]
     return dict(found)

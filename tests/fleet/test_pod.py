@@ -4,101 +4,44 @@ knobs are as before, since the keeper lives outside of it."""
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from dasec.linux import affinity, cgroupfs, schedattr
-from dasec.linux.schedattr import SchedAttr
+from dasec.linux import cgroupfs
 from guests.waiting import gone, wait_for
-from tests.conftest import refuse
 from tests.host.running import burner
 
-from .pod import GROUP, Pod
+from .in_pod import KEEPER_CGROUP, NAMED, OPTS_IN, Daemon, engine
+from .pod import GROUP
 
 pytestmark = pytest.mark.host
 
-KEEPER_CGROUP = "dasec-keeper-test"
-MEMORY_BYTES = 192 << 20
 HOG = "held = []\nwhile True: held.append(bytes(1 << 20).replace(bytes(1), b'x'))"
-
-
-NAMED = '[[workload]]\nname = "burner"\npids = [{}]\n'
-OPTS_IN = "[containers]\nannotations = true\n"
-
-
-class Daemon:
-    """One in a container, with one workload on the host that it has changed."""
-
-    def __init__(self, pod: Pod, place: Path, workload: int, who: str = NAMED) -> None:
-        self.pod, self._workload = pod, workload
-        self.before = self.knobs()
-        folder = place / "etc"
-        folder.mkdir()
-        (folder / "dasec.toml").write_text(
-            'policy = "static"\n'
-            f'[host]\nown_cgroups = true\nkeeper_cgroup = "{KEEPER_CGROUP}"\n{who.format(workload)}'
-        )
-        self.pid = pod.start(folder / "dasec.toml")
-        wait_for(lambda: self.is_managing() or gone(self.pid))
-        assert not gone(self.pid), pod.said()
-        (self.keeper,) = (int(word) for word in _members(KEEPER_CGROUP, "cpu"))
-
-    def knobs(self) -> list[tuple[tuple[int, ...], SchedAttr, bytes]]:
-        """Mask, nice and slice, and groups of each thread of the workload."""
-        return [
-            (
-                affinity.get(int(task.name)),
-                schedattr.get(int(task.name)),
-                (task / "cgroup").read_bytes(),
-            )
-            for task in sorted(Path(f"/proc/{self._workload}/task").iterdir())
-        ]
-
-    def is_managing(self) -> bool:
-        """Has it changed every thread?"""
-        return all(was != now for was, now in zip(self.before, self.knobs(), strict=True))
-
-    def kill_for_want_of_memory(self) -> None:
-        """The kernel's killer, which takes the daemon."""
-        Path(f"/proc/{self.pid}/oom_score_adj").write_text("1000")
-        self.pod.execute("python3", "-c", HOG)
-
-
-@contextmanager
-def engine(place: Path) -> Iterator[Pod]:
-    """A containerd that can run the pod; when it has ended, so has the keeper's group."""
-    for program in ("containerd", "ctr", "runc"):
-        if shutil.which(program) is None:
-            refuse(f"needs {program}")
-    if cgroupfs.find_hierarchy().version != 1:
-        refuse("needs cgroup v1, where runc needs no systemd")
-    state = place / "state"
-    state.mkdir(mode=0o700)
-    with Pod(place, {"/run/dasec": state}, MEMORY_BYTES).engine() as pod:
-        yield pod
-    for mount in cgroupfs.tops():
-        assert not Path(mount, KEEPER_CGROUP).exists(), "the keeper has left its group"
 
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
     with burner(4) as workload, engine(tmp_path) as pod:
-        yield Daemon(pod, tmp_path, workload.pid)
+        yield Daemon(pod, tmp_path, workload.pid, NAMED.format(workload.pid))
+
+
+def use_up_memory(daemon: Daemon) -> None:
+    """The kernel's killer takes the daemon."""
+    Path(f"/proc/{daemon.pid}/oom_score_adj").write_text("1000")
+    daemon.pod.execute("python3", "-c", HOG)
 
 
 ENDS: dict[str, Callable[[Daemon], object]] = {
     "the daemon is killed": lambda daemon: os.kill(daemon.pid, signal.SIGKILL),
     "all of the container is killed": lambda daemon: daemon.pod.kill(),
     "the container is removed": lambda daemon: daemon.pod.remove(),
-    "its memory is used up": Daemon.kill_for_want_of_memory,
+    "its memory is used up": use_up_memory,
     "it is told to stop": lambda daemon: os.kill(daemon.pid, signal.SIGTERM),
 }
 
@@ -151,9 +94,3 @@ def test_without_the_hosts_cgroup_namespace_it_refuses_in_one_line(tmp_path: Pat
     assert done.returncode == 3
     assert "nsenter --cgroup=/proc/1/ns/cgroup" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def _members(name: str, controller: str) -> list[str]:
-    return (
-        Path(cgroupfs.find_hierarchy(controller=controller).mount, name, "cgroup.procs").read_text().split()
-    )

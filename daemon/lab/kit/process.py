@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -180,13 +181,38 @@ class Child:
 
 def descendants(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
     """The process and all below it, as far as they live."""
+    children = _looked.get()
+    if children is None and _has_lists(pid, proc):
+        return _below(pid, lambda parent: _listed(parent, proc))
+    known = _children(proc) if children is None else children
+    return _below(pid, lambda parent: known.get(parent, ()))
+
+
+@contextlib.contextmanager
+def one_look(proc: Path = Path("/proc")) -> Iterator[None]:
+    """Inside, who is below whom is as it was at the beginning. Without the kernel's lists each question costs
+    a look at all processes: for sixteen programs 2 s of a guest's CPU, when 2.5 s were to be measured."""
+    token = _looked.set(_children(proc))
+    try:
+        yield
+    finally:
+        _looked.reset(token)
+
+
+_looked: ContextVar[Mapping[int, Sequence[int]] | None] = ContextVar("looked", default=None)
+
+
+def _children(proc: Path) -> Mapping[int, Sequence[int]]:
+    """Of every process that has any."""
+    children: dict[int, list[int]] = {}
+    for one, (_, parent, *_) in _stats(proc):
+        children.setdefault(int(parent), []).append(one)
+    return children
+
+
+def _has_lists(pid: int, proc: Path) -> bool:
     tasks = _tasks(pid, proc)
-    if tasks and not (tasks[0] / "children").exists():
-        children: dict[int, list[int]] = {}
-        for one, (_, parent, *_) in _stats(proc):
-            children.setdefault(int(parent), []).append(one)
-        return _below(pid, lambda parent: children.get(parent, ()))
-    return _below(pid, lambda parent: _listed(parent, proc))
+    return not tasks or (tasks[0] / "children").exists()
 
 
 def _below(pid: int, children: Callable[[int], Iterable[int]]) -> Iterator[int]:

@@ -23,7 +23,7 @@ from .driver import RunningWork, WorkDone
 from .errors import StartMissed, failure
 from .home import TenantHome
 from .layout import managed_group
-from .process import sleep_until
+from .process import one_look, sleep_until
 from .results import RunResult, TenantResult
 from .rival import rival
 from .tree import CLIENT, DAEMON
@@ -59,8 +59,9 @@ class _Attempt:
             one.ensure_alive()
 
     def settle(self) -> None:
-        for home, one in zip(self.homes, self.works, strict=True):
-            home.settle(one.pids())
+        with one_look():
+            for home, one in zip(self.homes, self.works, strict=True):
+                home.settle(one.pids())
 
 
 def measure_one(bench: Bench, arm: str, repetition: int, tick: Callable[[], None]) -> RunResult:
@@ -188,8 +189,10 @@ def _vm_level(run: _Attempt) -> int:
 
 def _mark(run: _Attempt) -> Mark:
     tree, blame = run.bench.tree, run.bench.blame
+    with one_look():
+        pids = [one.pids() for one in run.works]
     return Mark.now(
-        [one.pids() for one in run.works],
+        pids,
         tree.processes(CLIENT),
         tree.processes(DAEMON),
         blame.read_s() if blame else (None,) * len(run.homes),

@@ -186,6 +186,15 @@ class Directory:
             raise _refusal(self.path, f"holds other files ({others[0]!r}): name one of our own")
 
 
+def in_use(path: Path) -> bool:
+    """Has a daemon, a keeper or a restore the lock of that directory? Raises OSError: cannot look."""
+    place = Directory(path, create=False)
+    try:
+        return place.locked()
+    finally:
+        place.close()
+
+
 def lock_within(fd: int, wait_s: float) -> bool:
     """Lock what is open there, for as long as that stays open. False: somebody else still has it."""
     for _ in range(round(wait_s / _POLL_S)):

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from dasec.reservations import Ask, CpuClass, Principle, Refused, Reservations, allocate, release
+from dasec.reservations import Ask, CpuClass, Principle, Reservations, allocate, release
 from dasec.reservations.grants import WHOLE
 from dasec.reservations.take import CpuPlace
+
+from .nodes import Nodes
 
 SOCKETS, CORES = 2, 8
 MEAN_MILLICORES, SIGMA, STEP_MILLICORES = 1800, 0.8, 50
@@ -79,11 +81,15 @@ class Fleet:
     exclusive: int = 0
     choices_s: list[float] = field(default_factory=list)
     _now: float = 0.0
-    _apart: list[int] = field(default_factory=list)
-    _shared: list[int] = field(default_factory=list)
+    _apart: list[int] = field(init=False)
+    _shared: list[int] = field(init=False)
+    _all_apart: int = 0
+    _all_shared: int = 0
+    _nodes: Nodes = field(init=False)
 
     def __post_init__(self) -> None:
         self._apart, self._shared = [0] * len(self.hosts), [0] * len(self.hosts)
+        self._nodes = Nodes(self.hosts)
 
     def run(self, arrivals: Iterator[Container], part: float, settled: float) -> Outcome:
         """All arrivals; what happens before the time `settled` does not count."""
@@ -109,7 +115,7 @@ class Fleet:
         if counts:
             self.choices_s.append(time.process_time() - began)
             self.exclusive += ask.is_apart
-            room = any(host.free_millicores >= ask.millicores for host in self.hosts)
+            room = self._nodes.most_free_millicores >= ask.millicores
             self.refused += ask.is_apart and room and chosen is None
         if chosen is None:
             return None
@@ -119,53 +125,54 @@ class Fleet:
 
     def _choose(self, ask: Ask) -> tuple[int, Reservations] | None:
         """The host, and what it becomes."""
-        roomy = [number for number, host in enumerate(self.hosts) if host.free_millicores >= ask.millicores]
-        roomy.sort(key=lambda number: -self.hosts[number].free_millicores)
-        if not ask.is_apart or self.placement is Placement.DEFAULT:
-            return next(self._granted(roomy[:1], ask, Principle.HARD), None)
-        simulated = list(self._granted(roomy, ask, Principle.HARD))
-        if not simulated and self.placement is Placement.BEST_EFFORT:
-            simulated = list(self._granted(roomy, ask, Principle.BEST_EFFORT))
-        return min(simulated, key=lambda found: self._score(found, ask), default=None)
-
-    def _granted(
-        self, numbers: list[int], ask: Ask, principle: Principle
-    ) -> Iterator[tuple[int, Reservations]]:
-        for number in numbers:
+        for number, principle in self._tried(ask):
             after = allocate(self.hosts[number], ask, principle)
-            if not isinstance(after, Refused):
-                yield number, after
+            if isinstance(after, Reservations):
+                return number, after
+        return None
 
-    def _score(self, found: tuple[int, Reservations], ask: Ask) -> tuple[int, int, int]:
-        """Least is best: whole CPUs, then parts on CPUs that others use least, then the emptiest host."""
-        number, after = found
-        grant = after.grants[ask.name]
-        before = self.hosts[number].used_parts
-        beside = sum(before.get(cpu, 0) for cpu, _ in grant.parts)
-        return -len(grant.exclusive), beside, -self.hosts[number].free_millicores
+    def _tried(self, ask: Ask) -> Iterator[tuple[int, Principle]]:
+        """The host that is chosen, by principle: the best one grants it, the emptiest may refuse."""
+        if self.placement is Placement.DEFAULT or not ask.is_apart:
+            yield self._nodes.emptiest, Principle.HARD
+            return
+        spread = self.placement is Placement.BEST_EFFORT
+        for principle in (Principle.HARD, *([Principle.BEST_EFFORT] if spread else [])):
+            best = self._nodes.best(ask, principle)
+            if best is not None:
+                yield best, principle
 
     def _pass(self, now: float, settled: float) -> None:
         """Count the time until now."""
         length = max(0.0, now - max(self._now, settled))
-        self.apart_time += length * sum(self._apart)
-        self.shared_time += length * sum(self._shared)
+        self.apart_time += length * self._all_apart
+        self.shared_time += length * self._all_shared
         self._now = now
 
     def _become(self, number: int, after: Reservations) -> None:
         self.hosts[number] = after
-        apart = [grant for grant in after.grants.values() if grant.ask.is_apart]
-        pooled = len(apart) < len(after.grants)
-        users: dict[int, int] = {}
-        for grant in apart:
-            for cpu, _ in grant.parts:
-                users[cpu] = users.get(cpu, 0) + 1
-        self._apart[number] = sum(grant.ask.millicores for grant in apart)
-        self._shared[number] = sum(
-            millicores
-            for grant in apart
-            for cpu, millicores in grant.parts
-            if pooled or users[cpu] > 1  # who shares may run on every CPU that is given in parts
-        )
+        self._nodes.put(number, after)
+        self._all_apart -= self._apart[number]
+        self._all_shared -= self._shared[number]
+        self._apart[number], self._shared[number] = _apart_and_shared(after)
+        self._all_apart += self._apart[number]
+        self._all_shared += self._shared[number]
+
+
+def _apart_and_shared(host: Reservations) -> tuple[int, int]:
+    """The millicores of exclusive containers, and those of them on CPUs where others may run, too."""
+    apart = [grant for grant in host.grants.values() if grant.ask.is_apart]
+    pooled = len(apart) < len(host.grants)
+    users: dict[int, int] = {}
+    for grant in apart:
+        for cpu, _ in grant.parts:
+            users[cpu] = users.get(cpu, 0) + 1
+    return sum(grant.ask.millicores for grant in apart), sum(
+        millicores
+        for grant in apart
+        for cpu, millicores in grant.parts
+        if pooled or users[cpu] > 1  # who shares may run on every CPU that is given in parts
+    )
 
 
 def fleet(hosts: int, placement: Placement) -> Fleet:

@@ -93,7 +93,7 @@ def table(found: Sequence[Row]) -> str:
     }
     head = ["exclusive", *(f"{what}: {name}" for what in figures for name in Placement)]
     rows = []
-    for part in PARTS:
+    for part in sorted({row.part for row in found}):
         mine = [[row for row in found if (row.part, row.placement) == (part, name)] for name in Placement]
         told = [
             text.format(statistics.mean(map(value, each)))
@@ -110,6 +110,7 @@ def draw(found: Sequence[Row], path: Path) -> None:
 
     figure = Figure(figsize=(13, 4), dpi=110, layout="constrained")
     axes = figure.subplots(1, 3)
+    parts = sorted({row.part for row in found})
     panels = (
         ("4a: exclusive containers' CPU time\non shared CPUs, %", shared),
         ("4b: refused though there was room, %", refused),
@@ -118,9 +119,9 @@ def draw(found: Sequence[Row], path: Path) -> None:
     for axis, (title, value) in zip(axes, panels, strict=True):
         for name in Placement:
             heights = [
-                statistics.mean(value(row) for row in found if row[:2] == (part, name)) for part in PARTS
+                statistics.mean(value(row) for row in found if row[:2] == (part, name)) for part in parts
             ]
-            axis.plot([100 * part for part in PARTS], heights, marker="o", markersize=3, label=name)
+            axis.plot([100 * part for part in parts], heights, marker="o", markersize=3, label=name)
         axis.set(title=title, xlabel="containers that are exclusive, %", ylim=(0, None))
     axes[0].legend()
     figure.savefig(path)
@@ -128,6 +129,7 @@ def draw(found: Sequence[Row], path: Path) -> None:
 
 def publish() -> None:
     """Print and draw them."""
-    found = read(RESULTS)
-    click.echo(table(found))
-    draw(found, RESULTS / PICTURE)
+    for folder in (RESULTS, RESULTS / "12500"):
+        found = read(folder)
+        click.echo(table(found))
+        draw(found, folder / PICTURE)

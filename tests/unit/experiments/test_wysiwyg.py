@@ -26,6 +26,10 @@ def test_the_kept_runs_give_the_published_tables() -> None:
             assert f"| {part} | {' | '.join(values[first : first + 3])} |" in published
 
 
+def test_the_page_shows_what_as_many_hosts_as_the_papers_gave() -> None:
+    assert table(read(HOME / "results/12500")) in (HOME / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_page_shows_what_other_numbers_of_hosts_gave() -> None:
     assert sizes_table(HOME / "results") in (HOME / "README.md").read_text(encoding="utf-8")
 

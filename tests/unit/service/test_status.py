@@ -18,6 +18,7 @@ from dasec.model import IDLE, Change, Knob, Knobs, Limits, Outcome, OwnLimit, Re
 from dasec.record.entries import Entry
 from dasec.reservations.grants import CpuClass
 from dasec.reservations.keep import Kept, ReservationState
+from dasec.safety.journal.directory import Directory
 from dasec.service.status import INTERVAL_NS, STALE_NS, Absent, Status, complaints, read, render
 from dasec.service.status_file import StatusFile
 
@@ -260,3 +261,17 @@ def test_what_is_in_order_has_no_complaint_and_each_thing_that_is_not_has_one(tm
         "guard: hungry: took 1.4 times as long: policy off here for 60 s",
         "2 violations of an invariant",
     )
+
+
+def test_while_a_daemon_probes_the_host_status_does_not_call_it_gone(tmp_path: Path) -> None:
+    place = Directory(tmp_path / "run")
+    place.lock(0)
+    try:
+        found = read(tmp_path / "run", 0)
+        assert isinstance(found, Absent)
+        assert found.why.startswith("a daemon starts or ends: ")
+    finally:
+        place.close()
+    found = read(tmp_path / "run", 0)
+    assert isinstance(found, Absent)
+    assert found.why.startswith("no daemon runs: ")

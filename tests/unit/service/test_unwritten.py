@@ -40,3 +40,11 @@ def test_without_a_record_it_says_how_to_have_one() -> None:
 
 def test_what_was_never_tried_does_not_count() -> None:
     assert told(None, Outcome.VANISHED, Outcome.REJECTED) == "dry run: no knob would have been written"
+
+
+def test_one_knob_of_one_vcpu_is_said_as_one() -> None:
+    noted = Unwritten(None)
+    entry = busy_history(1)[0]
+    wish = Change(entry.period.workloads[0].vcpus[0].id, Knob.WEIGHT, 1024, 512, "critical.path")
+    noted.write(entry._replace(results=(Result(wish, Outcome.DRY_RUN),)), STATE)
+    assert noted.line().startswith("dry run: 1 knob of 1 vCPU would have been written by critical.path;")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.errors import Refusal
-from dasec.lab.kit.process import Child, descendants, held, in_session, within
+from dasec.lab.kit.process import Child, descendants, held, in_session, one_look, within
 from experiments.places import guest
 from experiments.places.bundle import run_command, write_bundle
 from experiments.places.guest import accelerator, image, missing_image, qemu_command, unbuilt_image
@@ -47,6 +47,15 @@ def test_all_below_a_process_are_found_once(
     }
     found = list(descendants(1, proc_with(tmp_path_factory.mktemp("proc"), parents, listed=listed)))
     assert sorted(found) == sorted(parents)
+
+
+def test_one_look_serves_all_who_ask_until_it_is_over(tmp_path: Path) -> None:
+    proc = proc_with(tmp_path, {1: 0, 2: 1, 3: 2}, listed=True)
+    with one_look(proc):
+        (tmp_path / "3" / "stat").write_text("3 (a ) b) S 1 3 3 0 -1")
+        (tmp_path / "2" / "task" / "2" / "children").write_text("")
+        assert list(descendants(2, proc)) == [2, 3]
+    assert list(descendants(2, proc)) == [2]
 
 
 def test_a_session_has_its_living_processes_only(tmp_path: Path) -> None:
