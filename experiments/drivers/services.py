@@ -51,7 +51,7 @@ def go_words(order: WorkOrder, options: Mapping[str, str], address: str, port: i
 def java_words(order: WorkOrder, options: Mapping[str, str], address: str, port: int) -> tuple[str, ...]:
     """The runtime's words, and then the service's."""
     heap = options["heap-mb"]
-    own = (address, str(port), str(order.threads), options["entries"], options["picked"])
+    own = (address, str(port), str(order.threads), options["entries"], options["picked"], options["warm"])
     return (*JAVA, f"-Xms{heap}m", f"-Xmx{heap}m", "-m", MODULE, *own)
 
 
@@ -133,7 +133,7 @@ OWN_SERVICES = (
         vcpu_names=(SERVING, DISPATCHER, *STOPPING, *BEHIND, BURSTING),
         awaited=(SERVING, DISPATCHER, *STOPPING),
         words=java_words,
-        more=(("heap-mb", "32"),),
+        more=(("heap-mb", "32"), ("warm", "300")),
         own_threads=JAVA_OWN,
     ),
 )

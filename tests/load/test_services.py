@@ -53,7 +53,7 @@ def test_an_answer_has_the_entries_of_its_key_by_group_the_cheapest_first(name: 
     assert isinstance(driver, services.OwnService)
     asked = order(tmp_path / "order", entries="500", picked="40")
     program = services.found(driver.program)
-    options = {"entries": "500", "picked": "40", "heap-mb": "32"}
+    options = {"entries": "500", "picked": "40", "heap-mb": "32", "warm": "5"}
     child = Anywhere().start(
         [str(program), *driver.words(asked, options, "127.0.0.1", port)], tmp_path / "log"
     )
