@@ -127,17 +127,20 @@ def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
 def test_what_the_pages_say_of_each_server_is_so() -> None:
     said = {
         "go-busy": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
+        "go-full": {"critical": "gain", "oracle": "gain", "scx": "nothing"},
         "memcached-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "nginx-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "redis-busy": {"critical": "gain", "oracle": "nothing", "scx": "nothing"},
         "redis-shared": {"critical": "gain", "oracle": "gain", "scx": "gain"},
     }
     assert {cell.file: {arm: cell.word(arm) for arm in said[cell.file]} for cell in KEPT} == said
-    go, memcached, nginx, redis, shared = KEPT
+    go, full, memcached, nginx, redis, shared = KEPT
     for cell, arm, mean, p99 in (
         (go, "critical", 0.95, 0.97),
         (go, "oracle", 0.84, 0.71),
         (go, "scx", 0.58, 0.46),
+        (full, "critical", 0.70, 0.57),
+        (full, "oracle", 0.70, 0.59),
         (memcached, "critical", 0.73, 0.68),
         (memcached, "oracle", 0.56, 0.54),
         (memcached, "scx", 0.69, 1.05),
@@ -153,6 +156,17 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
     ):
         found = (cell.ratio(arm, "mean").ratio, cell.ratio(arm, "p99").ratio)
         assert found == pytest.approx((mean, p99), abs=0.005)
+
+
+def test_what_is_said_of_single_vms_with_go_on_our_own_scheduler_is_so() -> None:
+    (cell,) = (one for one in KEPT if one.file == "go-full")
+    (plain,), (ours,) = cell.runs("none"), cell.runs("scx")
+    ratios = [b.value("mean") / a.value("mean") for a, b in zip(plain.tenants, ours.tenants, strict=True)]
+    *gains, same, worst = sorted(ratios)
+    assert 0.2 < min(gains) < max(gains) < 0.55
+    assert (same, worst) == pytest.approx((1.0, 6.4), abs=0.05)
+    lost = ours.tenants[ratios.index(worst)]
+    assert (lost.value("mean"), lost.value("p99")) == pytest.approx((15.4e6, 219e6), rel=0.01)
 
 
 def test_what_is_said_of_the_earlier_run_of_redis_in_one_group_is_so() -> None:
