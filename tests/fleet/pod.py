@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 from dasec.linux import cgroupfs
 from guests.waiting import wait_for
@@ -85,7 +86,7 @@ class Pod:
         """The first process of the daemon's container, which is the daemon."""
         (container,) = self._pod["containers"]
         spec, pid = self._spec(container, config), self._place / "pid"
-        files = ("--pid-file", str(pid), "--log-uri", f"file://{self._place}/said")
+        files = ("--pid-file", str(pid), "--log-uri", _written_to(self._place / "said"))
         self._ctr("run", "--detach", "--config", str(spec), *files, NAME)
         return int(pid.read_text())
 
@@ -106,7 +107,8 @@ class Pod:
 
     def said(self) -> str:
         """By the daemon and its keeper."""
-        return (self._place / "said").read_text()
+        said = self._place / "said"
+        return said.read_text() if said.exists() else ""
 
     def kill(self, name: str = NAME) -> None:
         """All of it, by the engine."""
@@ -170,6 +172,13 @@ class Pod:
         file = self._place / f"{container['name']}.json"
         file.write_text(json.dumps(spec_of(self._pod, container, GROUP, node)))
         return file
+
+
+def _written_to(file: Path) -> str:
+    """Where a container's words go. containerd's own way of writing a file loses those on standard error if
+    standard output ends first, as with a program that fails at once."""
+    script = f"exec 5>&-; cat <&3 >>{file} & cat <&4 >>{file} & wait"  # 5: it waits until that is closed
+    return f"binary:///bin/sh?-c={quote(script)}"
 
 
 def _do(*command: str) -> None:
