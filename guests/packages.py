@@ -18,7 +18,7 @@ PLACES = ("usr", "etc", "var/lib")
 def unpacked(packages: Sequence[str], cache: Path) -> Path:
     """A folder with all of these packages that the machine has not installed, and what they depend on. It is
     made anew when either changes."""
-    wanted = _said("apt-get", "--simulate", "--no-install-recommends", "install", *packages)
+    wanted = said("apt-get", "--simulate", "--no-install-recommends", "install", *packages)
     missing = "\n".join(line for line in wanted.splitlines() if line.startswith("Inst "))
     made = cache / hashlib.sha256(missing.encode()).hexdigest()[:16]
     if not made.exists():
@@ -35,9 +35,9 @@ def _make(packages: Sequence[str], cache: Path, made: Path) -> None:
     (archives / "partial").mkdir(parents=True)
     # Downloading only: whoever installs something meanwhile need not be waited for.
     apart = ("-o", "Debug::NoLocking=1", "-o", f"Dir::Cache::archives={archives}")
-    _said("apt-get", "--yes", "--no-install-recommends", "--download-only", *apart, "install", *packages)
+    said("apt-get", "--yes", "--no-install-recommends", "--download-only", *apart, "install", *packages)
     for archive in sorted(archives.glob("*.deb")):
-        _said("dpkg-deb", "--extract", str(archive), str(unfinished))
+        said("dpkg-deb", "--extract", str(archive), str(unfinished))
     lead_inside(unfinished)
     for place in PLACES:
         (unfinished / place).mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,8 @@ def lead_inside(root: Path) -> None:
                 link.symlink_to(os.path.relpath(own, link.parent))
 
 
-def _said(*command: str) -> str:
+def said(*command: str) -> str:
+    """What a program of the machine says to this. RuntimeError, with what it complains of, if it fails."""
     done = subprocess.run(
         command,
         env={**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"},

@@ -24,10 +24,6 @@ from guests.engines import packages
 from tests.ahead import Ahead
 from tests.packaging import debian
 
-# Before anybody imports gRPC: with its handlers one in some hundred programs that are started beside an open
-# channel is aborted between fork and exec. None of them uses the channel.
-os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
-
 # Without a clock: the machine may be busy with something else.
 settings.register_profile("dasec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dasec")

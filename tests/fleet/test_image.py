@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from guests.waiting import gone, wait_for
 from .image import Builder
 from .in_pod import ASKS, Daemon, engine, shipped
 from .manifests import rendered
-from .pod import OTHER_NAME
+from .pod import OTHER_NAME, Pod
 
 pytestmark = [pytest.mark.host, pytest.mark.engines, pytest.mark.slow]
 
@@ -45,12 +46,19 @@ def test_two_packages_in_one_folder_are_refused(builder: Builder, deb: Path, tmp
         builder.build(tmp_path)
 
 
+@contextmanager
+def managing(place: Path, image: Path) -> Iterator[tuple[Pod, Daemon]]:
+    """A pod from the image, ready, and its daemon, which has changed the container that opts in."""
+    with engine(place, image=image) as pod:
+        daemon = Daemon(pod, place, pod.start_other(ASKS), shipped())
+        wait_for(pod.is_ready)
+        yield pod, daemon
+
+
 def test_the_daemon_of_the_image_manages_a_pod_and_leaves_it_as_it_was_when_it_is_killed(
     image: Path, tmp_path: Path
 ) -> None:
-    with engine(tmp_path, image=image) as pod:
-        daemon = Daemon(pod, tmp_path, pod.start_other(ASKS), shipped())
-        wait_for(pod.is_ready)
+    with managing(tmp_path, image) as (pod, daemon):
         wait_for(lambda: pod.status()["periods"] > 1)
         can = pod.status()["capabilities"]
         assert (can["wake_edges"], can["nice"]) == (True, True), can
@@ -63,9 +71,7 @@ def test_the_daemon_of_the_image_manages_a_pod_and_leaves_it_as_it_was_when_it_i
 def test_when_the_pod_that_it_manages_is_killed_it_goes_on_and_nothing_is_left(
     image: Path, tmp_path: Path
 ) -> None:
-    with engine(tmp_path, image=image) as pod:
-        daemon = Daemon(pod, tmp_path, pod.start_other(ASKS), shipped())
-        wait_for(pod.is_ready)
+    with managing(tmp_path, image) as (pod, daemon):
         pod.kill(OTHER_NAME)
         wait_for(lambda: pod.status()["workloads"] == [])
         assert pod.is_ready()

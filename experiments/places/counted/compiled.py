@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from guests.boot import one_at_a_time
 from guests.built import HostCannotError
+from guests.packages import said
 
 SOURCE = Path(__file__).resolve().parents[2] / "services"
 
@@ -63,15 +62,9 @@ def _make(target: Target, compiler: Path, made: Path) -> None:
     unfinished = made.with_name("unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     named = compiler.parents[target.levels - 1] if target.levels else compiler
-    command = ["make", "-s", "-C", str(SOURCE), target.name, f"BUILD={unfinished}"]
-    done = subprocess.run(
-        [*command, f"{target.variable}={named}"],
-        env={**os.environ, "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise HostCannotError(f"counted guest: {' '.join(command)}: {done.stderr.strip()}")
+    command = ("make", "-s", "-C", str(SOURCE), target.name, f"BUILD={unfinished}")
+    try:
+        said(*command, f"{target.variable}={named}")
+    except RuntimeError as error:
+        raise HostCannotError(f"counted guest: {error}") from error
     unfinished.rename(made)
