@@ -169,6 +169,23 @@ def test_what_is_said_of_single_vms_with_go_on_our_own_scheduler_is_so() -> None
     assert (lost.value("mean"), lost.value("p99")) == pytest.approx((15.4e6, 219e6), rel=0.01)
 
 
+def test_what_is_said_of_redis_in_one_group_again_is_so() -> None:
+    (again,) = cells(RESULTS / "again")
+    for arm, mean, p99 in (
+        ("critical", 0.39, 0.38),
+        ("oracle", 0.39, 0.43),
+        ("scx", 0.42, 0.57),
+        ("none-again", 0.81, 0.86),
+    ):
+        found = (again.ratio(arm, "mean").ratio, again.ratio(arm, "p99").ratio)
+        assert found == pytest.approx((mean, p99), abs=0.005)
+        assert again.done(arm)[0] == pytest.approx(1, abs=0.02)
+    assert again.done("oracle")[1] == pytest.approx(1.055, abs=0.0005)
+    assert all(run.seconds > 2.3 for block in again.blocks for run in block.runs)
+    (table_run,) = (cell for cell in KEPT if cell.file == "redis-shared")
+    assert {round(run.seconds, 1) for block in table_run.blocks for run in block.runs} == {0.6, 0.8, 1.6, 1.7}
+
+
 def test_what_is_said_of_the_earlier_run_of_redis_in_one_group_is_so() -> None:
     (cell,) = cells(RESULTS / "latencies")
     for arm, name, mean, p99 in (
