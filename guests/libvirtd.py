@@ -7,6 +7,7 @@ anew at every start where /dev/kvm belongs to root alone, and a start takes a mi
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -49,9 +50,10 @@ _MANAGED_SAVE = 1
 
 
 def missing_tools() -> list[str]:
-    """Programs that are not installed here."""
+    """Programs, and libvirt's Python binding, that are not installed here."""
     needed = ("libvirtd", "virtlogd", "qemu-system-x86_64", "unshare", "nsenter")
-    return [name for name in needed if shutil.which(name) is None]
+    bindings = [] if importlib.util.find_spec("libvirt") else ["libvirt-python"]
+    return [*(name for name in needed if shutil.which(name) is None), *bindings]
 
 
 class Libvirtd:
