@@ -9,6 +9,7 @@ from ..linux import cpulist
 from ..log import Announcer
 from ..model import Core, PolicyState, Topology, Workload
 from ..record.entries import Entry
+from .status import ABOVE_BUDGET
 
 WINDOW_NS = 5_000_000_000
 """What is judged by rates is judged over so long: 62 periods of 80 ms."""
@@ -122,8 +123,7 @@ class Incidents:
             self._announcer.state("load", None, "periods come in time again")
 
     def _excess(self, entry: Entry, cost_percent: float) -> str:
-        budget = f"budget_percent = {self._budget_percent:g}"
-        above = f"the daemon takes {cost_percent:.1f} % of a core, above {budget}"
+        above = f"the daemon takes {cost_percent:.1f} % of a core, {ABOVE_BUDGET} = {self._budget_percent:g}"
         if entry.decision.can_wait:
             every_ms = entry.outlay.rest * self._period_ns // 1_000_000
             return f"{above}, although it looks every {every_ms} ms only: manage fewer vCPUs"

@@ -26,6 +26,9 @@ SHOWN = 3
 POLICY_OFF = "policy off"
 """Is in the guard's word on a workload that it keeps the policy off (policy_alerts.py)."""
 
+ABOVE_BUDGET = "above budget_percent"
+"""Is in the trouble of a daemon that takes too much (host_alerts.py)."""
+
 
 class WorkloadStatus(TypedDict):
     """One workload as `dasec status` shows it. `left_out`: how many more threads it has than there is room
@@ -53,7 +56,7 @@ class WorkloadStatus(TypedDict):
 
 class Status(TypedDict):
     """What `dasec status --json` prints. Times are of CLOCK_MONOTONIC. `cores`: who holds which, where
-    anything is reserved."""
+    anything is reserved. `waits_for_budget`: whether the policy can look later, and so keeps the budget."""
 
     pid: int
     start_ticks: int
@@ -77,7 +80,8 @@ class Status(TypedDict):
     mean_period_us: int
     longest_period_us: int
     own_cpu_percent: float
-    budget_percent: float | None
+    budget_percent: float
+    waits_for_budget: bool
     look_ms: int
     troubles: list[str]
     reloads: int
@@ -146,7 +150,7 @@ def render(status: Status) -> str:
         f"periods {status['periods']} ({status['late_periods']} late),"
         f" work {status['mean_period_us']} us on average, {status['longest_period_us']} us at most,"
         f" own CPU {status['own_cpu_percent']} % of a core,"
-        f" a look every {status['look_ms']} ms ({_bound(status['budget_percent'])})",
+        f" a look every {status['look_ms']} ms ({_bound(status)})",
         *(
             f"workload {w['name']}: {w['vcpus']} vCPUs, share {w['share']}"
             + (f", {w['left_out']} more threads left alone" if w["left_out"] else "")
@@ -187,11 +191,11 @@ def _limit(workload: WorkloadStatus) -> str:
     )
 
 
-def _bound(budget_percent: float | None) -> str:
+def _bound(status: Status) -> str:
     """What the daemon may take, in words."""
-    if budget_percent is None:
+    if not status["waits_for_budget"]:
         return "without a budget: this policy must look every period"
-    return f"budget {budget_percent:g} % of a core"
+    return f"budget {status['budget_percent']:g} % of a core"
 
 
 def _not_counted(lost: int, missed: int) -> tuple[str, ...]:
