@@ -83,8 +83,8 @@ class Endpoint:
 
     def close(self) -> None:
         """No more scrapes. It does not wait for a client that is slow."""
+        self._door.shutdown(socket.SHUT_RDWR)  # first: the thread closes it as soon as it may
         self._open = False
-        self._door.shutdown(socket.SHUT_RDWR)
         self._thread.join(LEAVE_S)
 
     def _serve(self) -> None:

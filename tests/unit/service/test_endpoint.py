@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from dasec.metrics.endpoint import CLIENTS, REQUEST_BYTES, Endpoint
+import pytest
+
+from dasec.metrics.endpoint import CLIENTS, REQUEST_BYTES, ROUND_S, Endpoint
 from guests.waiting import PATIENCE_S, wait_for
 
 LOOPBACK = "127.0.0.1"
@@ -128,3 +131,17 @@ def test_who_is_there_when_the_daemon_ends_is_let_go() -> None:
         assert scraped(endpoint) == TEXT
     with silent:
         assert left_to(silent) == 0
+
+
+def test_its_end_may_meet_its_thread_wherever_that_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = Endpoint(LOOPBACK, 0, lambda: TEXT, SOON_S)
+    shutdown = socket.socket.shutdown
+    with client(endpoint) as cut_off:
+
+        def late(door: socket.socket, how: int) -> None:
+            left_to(cut_off)  # for which the thread has to wake up, and sees what it may do
+            time.sleep(5 * ROUND_S)
+            shutdown(door, how)
+
+        monkeypatch.setattr(socket.socket, "shutdown", late)
+        endpoint.close()
