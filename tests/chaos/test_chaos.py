@@ -34,11 +34,11 @@ from .arena import Arena
 
 pytestmark = [pytest.mark.host, pytest.mark.alone, pytest.mark.timeout(0)]
 
-ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "60"))
+ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "60" if os.environ.get("DASEC_CI") == "1" else "24"))
 LONG = int(os.environ.get("DASEC_CHAOS_ROUNDS", "1000"))
 SEED = int(os.environ.get("DASEC_CHAOS_SEED", "1"))
 ONLY = os.environ.get("DASEC_CHAOS_WAYS", "")
-BESIDE_LOAD = min(ROUNDS, 16)
+BESIDE_LOAD = max(1, ROUNDS // 4)
 BUSY_LOOPS = 20
 LANES = 2
 PROGRESS_EVERY_S = 15.0

@@ -3,8 +3,8 @@
     python -m experiments.studies.fleet [--hosts 10000] [--seeds 5] [--out experiments/studies/fleet/results]
     python -m experiments.studies.fleet --traces FOLDER --out results/traces
 
-A few minutes on one core, no root. With --traces the demand is that of recorded days instead. With --dask
-tcp://HOST:8786 the fleets are simulated by the workers of that cluster (`pip install distributed`).
+About eight minutes on one core, no root. With --traces the demand is that of recorded days instead. With
+--dask tcp://HOST:8786 the fleets are simulated by the workers of that cluster (`pip install distributed`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,29 @@ import click
 from .capacity import kept
 from .curves import PLAIN, Curve, checks, measured
 from .demand import Demand, VmSource
-from .jobs import Done, held_jobs, holdings, life_jobs, lived, spread_at
-from .tables import Held, Life, MadeIn, Moved, capacity_table, checks_table, moves_table, paper_table, picture
+from .jobs import (
+    Done,
+    held_jobs,
+    held_moving_jobs,
+    holdings,
+    holdings_moving,
+    life_jobs,
+    lived,
+    spread_at,
+)
+from .tables import (
+    Held,
+    HeldMoving,
+    Life,
+    MadeIn,
+    Moved,
+    capacity_table,
+    checks_table,
+    held_moving_table,
+    moves_table,
+    paper_table,
+    picture,
+)
 from .traces import Traces
 
 MEASURED_CORES = 1.53
@@ -87,13 +108,25 @@ def command(hosts: int, seeds: int, out: Path, traces: Path | None, dask: str | 
         held = [
             row for rows in _shown("what hosts hold", large, spread.each(holdings, large)) for row in rows
         ]
+        moving = held_moving_jobs(demands, curves, seeds)
+        held_moving = [
+            row
+            for rows in _shown("what hosts hold with hints", moving, spread.each(holdings_moving, moving))
+            for row in rows
+        ]
         lives = list(_shown("what hints add", small, spread.each(lived, small)))
     moves = [row for life in lives for row in moved(life, curves)]
     _write(out / "held.csv", Held, held)
+    _write(out / "held_moving.csv", HeldMoving, held_moving)
     _write(out / "moved.csv", Moved, moves)
     _write(out / "made.csv", MadeIn, (row for life in lives for row in life.made()))
     picture(curves, held, out / "figure.png")
-    tables = [checks_table(checks()), capacity_table(held), moves_table(moves)]
+    tables = [
+        checks_table(checks()),
+        capacity_table(held),
+        held_moving_table(held_moving),
+        moves_table(moves),
+    ]
     if traces is None:
         tables.append(paper_table(held, DEMANDS, curves))
     click.echo("\n\n".join(tables))

@@ -16,14 +16,17 @@ from scipy.interpolate import PchipInterpolator
 from ...results.kept_cells import seen
 
 STUDIES = Path(__file__).resolve().parent.parent
-SWEEP = STUDIES / "testbed/results/sweep.jsonl"
+SWEEP = "testbed/results/sweep"
 """16 CPUs, EEVDF (6.12), 1 to 9 VMs of `bursts`, threads free to move."""
 
-SCX: Mapping[str, int] = {"idle": 8, "free": 8, "sixteen": 16}
-"""Our own scheduler beside EEVDF in guests of so many CPUs: taken as ratios to that guest's EEVDF."""
+OURS_RUNS = ("sched_ext/results/sixteen", "sched_ext/results/sixteen-busy")
+"""Our own scheduler on those 16 CPUs."""
 
-CHECKS = ("sched_ext/results/sixteen", "sched_ext/results/sixteen-busy", "testbed/results/causes")
-"""More runs on 16 CPUs of the same VMs, none of them a point of EEVDF's or the oracle's curve."""
+OURS_ON_8 = ("sched_ext/results/idle", "sched_ext/results/free")
+"""And on 8: taken as ratios to EEVDF there."""
+
+CHECKS = (*OURS_RUNS, "testbed/results/causes", "testbed/results/headline")
+"""More runs on 16 CPUs of the same VMs, no points of the curves of EEVDF, `critical` and the oracle."""
 
 VMS = "bursts-130-"
 """The kind of VMs of which all curves are: their threads are free to move."""
@@ -73,18 +76,16 @@ class Curve:
 
 
 def measured() -> Mapping[str, Sequence[Point]]:
-    """All arms' points. Those of our scheduler are EEVDF's curve times what it had over EEVDF."""
+    """All arms' points."""
     sweep = list(_cells(SWEEP))
-    arms = {arm: [_point(runs[arm], CPUS) for runs in sweep] for arm in (PLAIN, CRITICAL, ORACLE)}
+    arms = {arm: [_point(runs[arm]) for runs in sweep] for arm in (PLAIN, CRITICAL, ORACLE)}
     plain = Curve.through(arms[PLAIN])
-    ours = []
-    for name, cpus in SCX.items():
-        for runs in _cells(STUDIES / f"sched_ext/results/{name}.jsonl"):
+    ours = [_point(runs[OURS]) for name in OURS_RUNS for runs in _cells(name)]
+    for name in OURS_ON_8:
+        for runs in _cells(name):
             base, scx = (seen(runs[arm]) for arm in (PLAIN, OURS))
-            busy = base.cores / cpus
-            if busy <= plain.busiest:
-                there_ms = float(plain.p99_ms(np.array([busy]))[0])
-                ours.append(Point(busy, there_ms * scx.p99_ms / base.p99_ms))
+            busy = base.cores / 8
+            ours.append(Point(busy, _at(plain, busy) * scx.p99_ms / base.p99_ms))
     return arms | {OURS: ours}
 
 
@@ -103,37 +104,39 @@ class Foretold(NamedTuple):
 
 
 def checks() -> Iterator[Foretold]:
-    """Each such cell, the mean of its runs; and a run of our scheduler by the curve without it."""
+    """Each such cell, the mean of its runs; and each run of our scheduler by its curve without it."""
     points = measured()
     for name in CHECKS:
-        for cell in _blocks(STUDIES / f"{name}.jsonl"):
+        for cell in _blocks(name):
             if not cell["cell"].startswith(VMS):
                 continue
-            for arm in (PLAIN, ORACLE):
-                runs = [_point(run, CPUS) for run in cell["runs"] if run["arm"].removesuffix("-again") == arm]
+            for arm in (PLAIN, CRITICAL, ORACLE):
+                runs = [_point(run) for run in cell["runs"] if run["arm"].removesuffix("-again") == arm]
                 if runs:
                     busy, was_ms = (statistics.fmean(each) for each in zip(*runs, strict=True))
-                    yield Foretold(arm, busy, _at(points[arm], busy), was_ms)
-    ours = sorted(points[OURS])
-    for left_out in ours[1:-1]:
-        others = [each for each in ours if each is not left_out]
-        yield Foretold(OURS, left_out.busy, _at(others, left_out.busy), left_out.p99_ms)
+                    yield Foretold(arm, busy, _at(Curve.through(points[arm]), busy), was_ms)
+    for name in OURS_RUNS:
+        for arms in _cells(name):
+            left_out = _point(arms[OURS])
+            others = Curve.through([each for each in points[OURS] if each != left_out])
+            yield Foretold(OURS, left_out.busy, _at(others, left_out.busy), left_out.p99_ms)
 
 
-def _at(points: Sequence[Point], busy: float) -> float:
-    return float(Curve.through(points).p99_ms(np.array([busy]))[0])
+def _at(curve: Curve, busy: float) -> float:
+    """Beyond the busiest point: as there."""
+    return float(curve.p99_ms(np.array([min(busy, curve.busiest)]))[0])
 
 
-def _cells(file: Path) -> Iterator[Mapping[str, Mapping[str, Any]]]:
-    for block in _blocks(file):
+def _cells(name: str) -> Iterator[Mapping[str, Mapping[str, Any]]]:
+    for block in _blocks(name):
         yield {run["arm"]: run for run in block["runs"]}
 
 
-def _blocks(file: Path) -> Iterator[Mapping[str, Any]]:
-    for line in file.read_text(encoding="utf-8").splitlines():
+def _blocks(name: str) -> Iterator[Mapping[str, Any]]:
+    for line in (STUDIES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
         yield json.loads(line)
 
 
-def _point(run: Mapping[str, Any], cpus: int) -> Point:
+def _point(run: Mapping[str, Any]) -> Point:
     found = seen(run)
-    return Point(found.cores / cpus, found.p99_ms)
+    return Point(found.cores / CPUS, found.p99_ms)

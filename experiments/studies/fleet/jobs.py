@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .capacity import busy_parts, held, kept
-from .curves import PLAIN, Curve
+from .curves import PLAIN, Curve, Floats
 from .demand import VmSource
 from .moves import Start, live
-from .tables import Held, Life
+from .tables import Held, HeldMoving, Life
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -83,6 +83,16 @@ class LifeJob(NamedTuple):
     seed: int
 
 
+class HeldMovingJob(NamedTuple):
+    """Some days of small ones, with ever more VMs a host."""
+
+    name: str
+    demand: VmSource
+    hints: bool
+    seed: int
+    curves: Mapping[str, Curve]
+
+
 def held_jobs(
     demands: Mapping[str, VmSource], curves: Mapping[str, Curve], hosts: int, seeds: int
 ) -> list[HeldJob]:
@@ -96,16 +106,48 @@ def held_jobs(
 
 def holdings(job: HeldJob) -> list[Held]:
     """Every limit and arm."""
-    alone_ms = job.curves[PLAIN].alone_ms
-    most = max(curve.most_busy(LIMITS[-1] * alone_ms) for curve in job.curves.values())
-    busy_at = {1: busy_parts(job.demand, job.hosts, 1, job.seed)}
-    while kept(busy_at[len(busy_at)], most) > ENOUGH:
-        busy_at[len(busy_at) + 1] = busy_parts(job.demand, job.hosts, len(busy_at) + 1, job.seed)
+    found = _held(job.curves, lambda vms_each: busy_parts(job.demand, job.hosts, vms_each, job.seed))
+    return [Held(job.name, limit, arm, job.seed, vms_each) for (limit, arm), vms_each in found.items()]
+
+
+def held_moving_jobs(
+    demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seeds: int
+) -> list[HeldMovingJob]:
+    """Both sizes of VMs, with hints and without, and every seed."""
     return [
-        Held(job.name, limit, arm, job.seed, held(busy_at, curve, limit * alone_ms))
-        for limit in LIMITS
-        for arm, curve in job.curves.items()
+        HeldMovingJob(name, demands[name], hints, seed, curves)
+        for name in MOVED_VMS
+        for hints in (False, True)
+        for seed in range(seeds)
     ]
+
+
+def holdings_moving(job: HeldMovingJob) -> list[HeldMoving]:
+    """Every limit and arm, placed by number."""
+
+    def busy(vms_each: int) -> Floats:
+        start = Start.EVEN_NUMBERS
+        return live(job.demand, MOVED_HOSTS, vms_each, start, MOVED_DAYS, job.seed, hints=job.hints).busy
+
+    found = _held(job.curves, busy)
+    return [
+        HeldMoving(job.name, limit, arm, job.seed, job.hints, vms_each)
+        for (limit, arm), vms_each in found.items()
+    ]
+
+
+def _held(curves: Mapping[str, Curve], busy_with: Callable[[int], Floats]) -> dict[tuple[float, str], float]:
+    """VMs a host by limit and arm; `busy_with`: how busy hosts are with so many on each."""
+    alone_ms = curves[PLAIN].alone_ms
+    most = max(curve.most_busy(LIMITS[-1] * alone_ms) for curve in curves.values())
+    busy_at = {1: busy_with(1)}
+    while kept(busy_at[len(busy_at)], most) > ENOUGH:
+        busy_at[len(busy_at) + 1] = busy_with(len(busy_at) + 1)
+    return {
+        (limit, arm): held(busy_at, curve, limit * alone_ms)
+        for limit in LIMITS
+        for arm, curve in curves.items()
+    }
 
 
 def life_jobs(demands: Mapping[str, VmSource], seeds: int) -> list[LifeJob]:

@@ -29,6 +29,17 @@ class Held(NamedTuple):
     vms_each: float
 
 
+class HeldMoving(NamedTuple):
+    """VMs a host of a small fleet that was placed by number, whether hints were followed or not."""
+
+    demand: str
+    limit: float
+    arm: str
+    seed: int
+    hints: bool
+    vms_each: float
+
+
 class Moved(NamedTuple):
     """Part of a small fleet's host time in which p99 of one arm is more than twice that alone."""
 
@@ -81,6 +92,22 @@ def capacity_table(rows: Sequence[Held]) -> str:
     return markdown_table(["demand", "p99 at most, over alone", *ARMS.values()], lines)
 
 
+def held_moving_table(rows: Sequence[HeldMoving]) -> str:
+    """VMs a host without hints, and how many more with them."""
+    arms = (PLAIN, OURS)
+    lines = []
+    for demand, limit in dict.fromkeys((row.demand, row.limit) for row in rows):
+        lines.append([demand, f"{limit:g}"])
+        for arm in arms:
+            there = [row for row in rows if row[:3] == (demand, limit, arm)]
+            without, followed = (
+                {row.seed: row.vms_each for row in there if row.hints is hints} for hints in (False, True)
+            )
+            lines[-1] += [_spread(without.values(), "{:.2f}"), _more(followed, without)]
+    head = [word for arm in arms for word in (ARMS[arm], "with hints")]
+    return markdown_table(["demand", "p99 at most, over alone", *head], lines)
+
+
 def moves_table(rows: Sequence[Moved]) -> str:
     """Part of the time beyond the limit, and the moves a day and 100 hosts."""
     lines = []
@@ -130,10 +157,10 @@ def paper_table(rows: Sequence[Held], demands: Mapping[str, Demand], curves: Map
 
 
 def _more(own: Mapping[int, float], plain: Mapping[int, float]) -> str:
-    """Than the plain host holds, by seed; where that holds none, how many."""
+    """Than without, by seed; where that holds none, how many."""
     if not all(plain.values()):
         return _spread(own.values(), "{:.2f} VMs")
-    return _spread([100 * (own[seed] / plain[seed] - 1) for seed in plain], "+{:.0f} %")
+    return _spread([100 * (own[seed] / plain[seed] - 1) for seed in plain], "{:+.0f} %")
 
 
 def _spread(values: Iterable[float], form: str) -> str:

@@ -47,5 +47,5 @@ def test_a_cluster_finds_what_one_machine_finds(dask: tuple[str, dict[str, str]]
     command = [sys.executable, "-m", "experiments.studies.fleet", "--hosts", "20", "--seeds", "1", "--out"]
     for place, words in (("here", []), ("there", ["--dask", url])):
         subprocess.run([*command, str(tmp_path / place), *words], env=environment, check=True, cwd=REPOSITORY)
-    for name in ("held.csv", "moved.csv", "made.csv"):
+    for name in ("held.csv", "held_moving.csv", "moved.csv", "made.csv"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes(), name

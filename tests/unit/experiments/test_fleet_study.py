@@ -18,9 +18,11 @@ from experiments.studies.fleet.paper import held_on_paper
 from experiments.studies.fleet.tables import (
     ARMS,
     Held,
+    HeldMoving,
     Moved,
     capacity_table,
     checks_table,
+    held_moving_table,
     moves_table,
     paper_table,
 )
@@ -38,8 +40,19 @@ def rows(name: str) -> list[dict[str, str]]:
 def test_runs_that_are_no_points_are_foretold_within_15_percent_as_far_as_limits_reach() -> None:
     most_ms = max(LIMITS) * Curve.through(measured()[PLAIN]).alone_ms
     within = [each for each in checks() if each.curve_ms <= most_ms]
-    assert {each.arm for each in within} == {PLAIN, ORACLE, OURS}
+    assert {each.arm for each in within} == {PLAIN, ORACLE, OURS}, "of `critical` there are only busier runs"
     assert {each for each in within if abs(each.off) > 0.15} == set()
+
+
+@pytest.mark.parametrize("folder", [".", "recorded"])
+def test_with_hints_no_seed_holds_fewer_vms_at_any_limit(folder: str) -> None:
+    held = {
+        tuple(row[each] for each in ("demand", "limit", "arm", "seed", "hints")): float(row["vms_each"])
+        for row in rows(f"{folder}/held_moving.csv")
+    }
+    pairs = [(held[*key, "False"], held[*key, "True"]) for *key, hints in held if hints == "True"]
+    assert all(without <= followed + 0.02 for without, followed in pairs)
+    assert sum(without < followed for without, followed in pairs) > len(pairs) / 2
 
 
 def test_on_paper_a_steady_host_holds_as_many_vms_as_its_bound_has_cores() -> None:
@@ -147,7 +160,15 @@ def test_the_page_shows_the_tables_of_the_kept_rows(folder: str) -> None:
         )
         for row in rows(f"{folder}/moved.csv")
     ]
+    held_moving = [
+        HeldMoving(
+            *(row["demand"], float(row["limit"]), row["arm"], int(row["seed"]), row["hints"] == "True"),
+            float(row["vms_each"]),
+        )
+        for row in rows(f"{folder}/held_moving.csv")
+    ]
     assert capacity_table(held) in page
+    assert held_moving_table(held_moving) in page
     assert moves_table(moved) in page
     if folder == ".":
         curves = {arm: Curve.through(points) for arm, points in measured().items()}
