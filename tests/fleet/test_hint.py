@@ -215,33 +215,59 @@ def test_every_number_that_is_read_is_recorded_or_exported() -> None:
         assert f"record: {name}\n" in rules or f"({name})" in rules, name
 
 
-def test_a_real_prometheus_understands_the_questions(tmp_path: Path) -> None:
+RUNNING = "dasec:workload_running_cores"
+MINUTE_S, HOUR_S = 60, 3600
+MOVED = "Move web from a:9753 to b:9753"
+
+
+@pytest.mark.parametrize(
+    ("who", "from_s", "to_s", "says"),
+    [
+        ("web", 27 * HOUR_S, 26 * HOUR_S, MOVED),
+        ("web", 21 * HOUR_S, 20 * HOUR_S, "No move"),
+        ("other", HOUR_S, 15 * MINUTE_S, "(rests: something came or went)"),
+        ("other", 3 * HOUR_S, 2 * HOUR_S, MOVED),
+    ],
+    ids=[
+        "it left the target more than a day ago",
+        "it left the target within the day",
+        "another left the target within half an hour",
+        "another left the target before that",
+    ],
+)
+def test_a_real_prometheus_knows_what_was_before(
+    tmp_path: Path, who: str, from_s: int, to_s: int, says: str
+) -> None:
     if shutil.which("prometheus") is None or shutil.which("promtool") is None:
         refuse("needs prometheus (Debian's package of that name)")
+    told = [(series, value, HOUR_S, 0) for series, value in steady().now.items()]
+    told.append(((RUNNING, "b:9753", who), "1", from_s, to_s))
+    with recorded(tmp_path, told) as url:
+        until = time.monotonic() + WAIT_S
+        while (done := ask(url)).exception is not None and time.monotonic() < until:
+            time.sleep(0.2)
+    assert says in done.output
+
+
+@contextlib.contextmanager
+def recorded(place: Path, told: list[tuple[Series, str, int, int]]) -> Iterator[str]:
+    """The URL of a Prometheus that holds each series from so many seconds ago to so many, a value a minute."""
     now = time.time()
-    told = sorted(steady().now.items())
     lines = [
         f"{series[0]}{{{named(series)}}} {value} {now - age_s:.0f}"
-        for series, value in told
-        for age_s in range(3600, -1, -60)
+        for series, value, from_s, to_s in sorted(told)
+        for age_s in range(from_s, to_s - 1, -MINUTE_S)
     ]
-    (tmp_path / "past").write_text("\n".join([*lines, "# EOF", ""]))
-    (tmp_path / "empty.yml").write_text("{}\n")
+    (place / "past").write_text("\n".join([*lines, "# EOF", ""]))
+    (place / "empty.yml").write_text("{}\n")
     backfill = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "past", "data"]
-    subprocess.run(backfill, cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(backfill, cwd=place, check=True, capture_output=True)
     url = f"http://127.0.0.1:{free_port()}"
     command = ["prometheus", "--config.file=empty.yml", "--storage.tsdb.path=data"]
-    with (
-        (tmp_path / "log").open("w") as log,
-        subprocess.Popen(
-            [*command, f"--web.listen-address={url.removeprefix('http://')}"], cwd=tmp_path, stderr=log
-        ) as run,
-    ):
+    command.append(f"--web.listen-address={url.removeprefix('http://')}")
+    with (place / "log").open("w") as log, subprocess.Popen(command, cwd=place, stderr=log) as run:
         try:
-            until = time.monotonic() + WAIT_S
-            while (done := ask(url)).exception is not None and time.monotonic() < until:
-                time.sleep(0.2)
+            yield url
         finally:
             run.terminate()
             run.wait()
-    assert "Move web from a:9753 to b:9753" in done.output
