@@ -251,7 +251,7 @@ def test_a_real_prometheus_knows_what_was_before(
 
 @contextlib.contextmanager
 def recorded(place: Path, told: list[tuple[Series, str, int, int]]) -> Iterator[str]:
-    """The URL of a Prometheus that holds each series from so many seconds ago to so many, a value a minute."""
+    """The URL of one that holds each series from so many seconds ago to so many, a value a minute."""
     now = time.time()
     lines = [
         f"{series[0]}{{{named(series)}}} {value} {now - age_s:.0f}"
