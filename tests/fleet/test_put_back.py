@@ -197,6 +197,20 @@ def test_what_a_run_that_was_cut_off_kept_is_what_the_next_one_goes_back_to(
     assert before(fleet, "put-back", root).stdout == ""
 
 
+def test_a_removal_ends_an_installation_that_was_cut_off(tmp_path: Path, well: dict[str, object]) -> None:
+    fleet = bare_fleet(tmp_path / "fleet", 1)
+    root = fleet.host("h1").root
+    fleet.write_shells()
+    before(fleet, "take", root, "3.0")
+    broken = package(tmp_path, "3.0", well, broken=True)
+    install = ["dpkg", f"--root={root}/", *DPKG_OPTIONS, "--install", str(broken)]
+    assert subprocess.run(install, capture_output=True, check=False).returncode != 0
+    assert fleet.host("h1").package() == "half-configured 3.0"
+    outcome = fleet.roll_out(dasec_state="absent")
+    assert outcome.status == 0, outcome.said
+    assert fleet.host("h1").package() == "config-files 3.0"
+
+
 def test_nothing_is_begun_on_a_host_whose_package_could_not_be_put_back(host: Host, tmp_path: Path) -> None:
     fleet = like(host, tmp_path, 1)
     root = fleet.host("h1").root
