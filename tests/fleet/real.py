@@ -76,6 +76,18 @@ def inside(*command: str) -> str:
     return done.stdout
 
 
+def newer(package: Path) -> Path:
+    """The same package with a higher version."""
+    tree, version = Path("/run/newer"), package.name.split("_")[1]
+    inside("dpkg-deb", "--raw-extract", str(package), str(tree))
+    control = tree / "DEBIAN/control"
+    text = control.read_text(encoding="utf-8")
+    control.write_text(text.replace(f"Version: {version}\n", f"Version: {version}+1\n"), encoding="utf-8")
+    file = package.with_name(package.name.replace(version, f"{version}+1"))
+    inside("dpkg-deb", "-Znone", "--build", str(tree), str(file))
+    return file
+
+
 def step(name: str, playbook: Path, **given: object) -> None:
     """One run of the playbook, and the host after it."""
     variables = json.dumps({**VARIABLES, **given})
@@ -93,6 +105,7 @@ def step(name: str, playbook: Path, **given: object) -> None:
         "verify": inside("dasec", "verify").strip(),
         "config": config.read_text(encoding="utf-8") if config.exists() else None,
         "package": inside("dpkg-query", "--show", "--showformat=${db:Status-Status}", "dasec"),
+        "version": inside("dpkg-query", "--show", "--showformat=${Version}", "dasec"),
         "enabled": inside("systemctl", "is-enabled", "dasec").strip(),
         "left": [path for path in ("/var/lib/dasec-before", "/run/dasec/journal") if Path(path).exists()],
     }
@@ -114,9 +127,14 @@ def main() -> None:
         try:
             step("foreign", playbook, dasec_state="absent")
             inside("dpkg", "--no-triggers", "--purge", "dasec")
+            static, none = managing(workload.pid, "static"), managing(workload.pid, "none")
             given = {"dasec_package": str(package), "dasec_dpkg_options": ["--force-depends"]}
-            step("present", playbook, **given, dasec_config=managing(workload.pid, "static"))
+            step("present", playbook, **given, dasec_config=static)
             step("nonsense", playbook, **given, dasec_config="policy = 7\n")
+            step("costly", playbook, **given, dasec_config=none, dasec_watch_budget_factor=0.0001)
+            given["dasec_package"] = str(newer(package))
+            step("costly newer", playbook, **given, dasec_config=none, dasec_watch_budget_factor=0.0001)
+            step("newer", playbook, **given, dasec_config=none)
             step("absent", playbook, dasec_state="absent")
         finally:
             inside("systemctl", "stop", "dasec")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from dasec.service.status import ABOVE_BUDGET
 
@@ -77,7 +74,6 @@ def test_a_removal_that_fails_at_each_of_its_tasks_leaves_every_host_as_before(
     assert {fleet.host(name).runs() for name in fleet.names} == {f"1.0\n{CONFIG}"}
 
 
-@pytest.mark.slow
 def test_a_first_installation_that_fails_at_each_of_its_tasks_leaves_bare_hosts_bare(
     old: Path, tmp_path: Path
 ) -> None:
@@ -193,13 +189,26 @@ def test_what_a_run_that_was_cut_off_kept_is_what_the_next_one_goes_back_to(
     untouched = fleet.content()
     assert before(fleet, "take", root, "2.0").stdout == "installed 1.0\n"
     (root / "etc/dasec/dasec.toml").write_text(OTHER)
-    shutil.rmtree(root / "var/lib/dasec-before.new", ignore_errors=True)
     before(fleet, "take", root, "2.0")
     by_hand = [fleet.directory / "bin/h1", root / "var/lib/dasec-before/tool", "put-back", root]
     done = subprocess.run([*map(str, by_hand), *DPKG_OPTIONS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "put back\n"), done.stderr
     assert fleet.content() == untouched
     assert before(fleet, "put-back", root).stdout == ""
+
+
+def test_a_removal_ends_an_installation_that_was_cut_off(tmp_path: Path, well: dict[str, object]) -> None:
+    fleet = bare_fleet(tmp_path / "fleet", 1)
+    root = fleet.host("h1").root
+    fleet.write_shells()
+    before(fleet, "take", root, "3.0")
+    broken = package(tmp_path, "3.0", well, broken=True)
+    install = ["dpkg", f"--root={root}/", *DPKG_OPTIONS, "--install", str(broken)]
+    assert subprocess.run(install, capture_output=True, check=False).returncode != 0
+    assert fleet.host("h1").package() == "half-configured 3.0"
+    outcome = fleet.roll_out(dasec_state="absent")
+    assert outcome.status == 0, outcome.said
+    assert fleet.host("h1").package() == "config-files 3.0"
 
 
 def test_nothing_is_begun_on_a_host_whose_package_could_not_be_put_back(host: Host, tmp_path: Path) -> None:

@@ -27,6 +27,11 @@ def steps(deb: Path) -> dict[str, dict[str, object]]:
     return {one["step"]: one for one in found}
 
 
+def state(step: dict[str, object]) -> dict[str, object]:
+    """What the host has, and what its daemon does, after a step."""
+    return {name: of for name, of in step.items() if name not in ("step", "changed", "failed", "said")}
+
+
 def test_a_package_that_the_role_did_not_bring_is_not_removed_as_there_is_no_way_back(
     steps: dict[str, dict[str, object]],
 ) -> None:
@@ -46,15 +51,35 @@ def test_the_real_daemon_passes_the_watch(steps: dict[str, dict[str, object]]) -
 def test_after_a_wrong_configuration_the_daemon_runs_with_the_one_before(
     steps: dict[str, dict[str, object]],
 ) -> None:
-    present, nonsense = steps["present"], steps["nonsense"]
+    nonsense = steps["nonsense"]
     assert nonsense["failed"] == 1
     assert "Unable to restart service dasec" in str(nonsense["said"])
-    same = ("package", "enabled", "config", "policy", "verify", "left")
-    assert [nonsense[what] for what in same] == [present[what] for what in same]
+    assert state(nonsense) == state(steps["present"])
+
+
+@pytest.mark.parametrize("what", ["costly", "costly newer"])
+def test_a_daemon_that_costs_too_much_fails_its_watch_and_the_package_and_configuration_before_are_back(
+    steps: dict[str, dict[str, object]], what: str
+) -> None:
+    costly = steps[what]
+    assert costly["failed"] == 1
+    assert "last.own_cpu_percent <= dasec_watch_budget_factor" in str(costly["said"])
+    assert state(costly) == state(steps["present"])
+
+
+def test_an_upgrade_has_the_newer_package_and_its_daemon_passes_the_watch(
+    steps: dict[str, dict[str, object]],
+) -> None:
+    newer = steps["newer"]
+    assert newer["failed"] == 0, newer["said"]
+    assert (newer["package"], newer["version"]) == ("installed", f"{steps['present']['version']}+1")
+    assert (newer["policy"], newer["enabled"]) == ("none", "enabled")
+    assert str(newer["verify"]).startswith("clean")
+    assert newer["left"] == ["/run/dasec/journal"]
 
 
 def test_after_a_removal_no_daemon_runs_and_no_journal_is_left(steps: dict[str, dict[str, object]]) -> None:
     absent = steps["absent"]
     assert absent["failed"] == 0, absent["said"]
     assert (absent["package"], absent["policy"], absent["left"]) == ("config-files", None, [])
-    assert absent["config"] == steps["present"]["config"]
+    assert absent["config"] == steps["newer"]["config"]

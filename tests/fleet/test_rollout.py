@@ -64,9 +64,63 @@ def test_a_bare_fleet_gets_it_batch_by_batch_and_every_daemon_is_started_once(
 def test_where_a_host_cannot_be_reached_the_others_of_its_batch_are_put_back(
     tmp_path: Path, old: Path
 ) -> None:
-    fleet = bare_fleet(tmp_path).losing("h2")
+    fleet = bare_fleet(tmp_path).losing(h2="Note who is in this batch")
     before = fleet.content()
     outcome = fleet.roll_out(dasec_package=old, dasec_config=CONFIG, dasec_batches=["100%"])
     assert outcome.status != 0
     assert "put back, because of h2" in outcome.said
+    assert fleet.content() == before
+
+
+def test_a_canary_that_is_lost_half_way_ends_the_roll_out(host: Host, new: Path, tmp_path: Path) -> None:
+    fleet = like(host, tmp_path, 2)
+    before = fleet.content()
+    lost = fleet.losing(h1="Install the package")
+    outcome = lost.roll_out(dasec_package=new, dasec_config=OTHER)
+    assert outcome.status != 0
+    assert [name for name in fleet.names if fleet.content()[name] == before[name]] == ["h2"]
+    assert not [task for name, task in outcome.tasks if name == "h2"]
+
+
+def test_hosts_that_are_lost_half_way_keep_the_way_back_and_a_failure_of_the_next_run_takes_it(
+    host: Host, new: Path, tmp_path: Path
+) -> None:
+    fleet = like(host, tmp_path, 6)
+    before = fleet.content()
+    given = {"dasec_package": new, "dasec_config": OTHER, "dasec_batches": [5, 1]}
+    lost = fleet.losing(
+        h1="Keep aside what is there",
+        h2="Install the package",
+        h3="Compare the kernel with the journal",
+    )
+    outcome = lost.roll_out({"h4": "Judge what it said"}, **given)
+    assert outcome.status != 0
+    assert [name for name, task in outcome.tasks if task == "End the roll-out"] == ["h4", "h5"]
+    assert [name for name in fleet.names if fleet.content()[name] == before[name]] == ["h4", "h5", "h6"]
+    assert keeps(fleet) == ["h1", "h2", "h3"], "the last was lost when it was to be put back"
+    assert [fleet.host(name).package()[-3:] for name in ("h1", "h2", "h3")] == ["1.0", "2.0", "2.0"]
+    assert fleet.roll_out({"h4": "Judge what it said"}, **given).status != 0
+    assert fleet.content() == before
+
+
+def test_where_the_way_back_fails_the_others_are_put_back_and_it_can_be_gone_again(
+    host: Host, new: Path, tmp_path: Path
+) -> None:
+    """With what a person wrote on h2, but no daemon had read before the roll-out, none starts."""
+    fleet = like(host, tmp_path, 3)
+    before = fleet.content()
+    config = fleet.host("h2").root / "etc/dasec/dasec.toml"
+    config.write_text("nonsense\n")
+    fail = {"h1": "Judge what it said"}
+    given = {"dasec_package": new, "dasec_config": OTHER, "dasec_batches": ["100%"]}
+    outcome = fleet.roll_out(fail, **given)
+    assert outcome.status != 0
+    shown = outcome.said.partition("Put back what was there]")[2]
+    assert "fatal: [h2]" in shown
+    assert "Job for dasec.service failed." in shown
+    assert [name for name in fleet.names if fleet.content()[name] == before[name]] == ["h1", "h3"]
+    assert (fleet.host("h2").package(), config.read_text()) == ("installed 1.0", "nonsense\n")
+    assert keeps(fleet) == ["h2"]
+    (fleet.host("h2").root / "var/lib/dasec-before/etc/dasec.toml").write_text(CONFIG)
+    assert fleet.roll_out(fail, **given).status != 0
     assert fleet.content() == before

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.conftest import REPOSITORY, refuse
@@ -196,11 +196,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Trees with the names h1, h2, …, below one directory."""
+    """Trees with the names h1, h2, …, below one directory. `lost`: the last task that reaches a host."""
 
     directory: Path
     names: tuple[str, ...]
-    lost: frozenset[str] = frozenset()
+    lost: Mapping[str, str] = field(default_factory=dict)
 
     def host(self, name: str) -> Host:
         return Host(self.directory / name)
@@ -224,10 +224,9 @@ class Fleet:
             name: {"dasec_root": str(self.directory / name), "ansible_shell_executable": str(shells / name)}
             for name in self.names
         }
-        for name in self.lost:
-            hosts[name] |= {"ansible_connection": "ssh", "ansible_ssh_executable": str(shells / "ssh")}
         common = {
             "ansible_connection": "local",
+            "ansible_ssh_executable": str(shells / "ssh"),
             "ansible_python_interpreter": sys.executable,
             "ansible_become": False,
             "ansible_remote_tmp": str(self.directory / "tmp"),
@@ -258,6 +257,7 @@ class Fleet:
             "ANSIBLE_STRATEGY_PLUGINS": str(Path(__file__).parent / "strategy"),
             "ANSIBLE_NOCOLOR": "1",
             "DASEC_FAIL": json.dumps(fail),
+            "DASEC_LOSE": json.dumps(self.lost),
             "DASEC_SEEN": str(seen),
         }
         given = {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
@@ -281,9 +281,9 @@ class Fleet:
         tasks = [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in lines]
         return Outcome(done.returncode, done.stdout + done.stderr, changed, tasks)
 
-    def losing(self, *names: str) -> Fleet:
-        """The same hosts, but nobody reaches these."""
-        return replace(self, lost=frozenset(names))
+    def losing(self, **last: str) -> Fleet:
+        """The same hosts, but nobody reaches these after that task."""
+        return replace(self, lost=last)
 
 
 def named(count: int) -> tuple[str, ...]:
