@@ -27,6 +27,11 @@ MAKING_UP_NS = 2_000_000_000
 never sleeps, so nobody wakes it, as if nobody waited. Longer would be the time of somebody who only
 computes."""
 
+WORTH_PERCENT = 1
+"""Of the limit: if those that could be capped use less, caps would give nobody time. Whoever only computes
+below a limit is stopped so often that it may pass for somebody who is waited for: then a sleeping thread was
+all that was left to cap, and its cap was written again and again (tests/host/test_limits_kept.py)."""
+
 LOOSE_LOOKS = 2
 """So many looks in a row at which it does not bind, and the caps go."""
 
@@ -136,6 +141,8 @@ def caps_after(
     earned_ns = min(TOKENS * TOKEN_NS, held.earned_ns + period.length_ns)
     held = held._replace(earned_ns=earned_ns)
     if not use.capped or len(use.capped) == len(workload.vcpus):
+        return _none(limits, held)
+    if not held.budget_ppm and sum(use.capped.values()) * 100 < limit_ppm * WORTH_PERCENT:
         return _none(limits, held)
     if not _binds(limits, use, limit_ppm):
         held = held._replace(loose=held.loose + 1)
