@@ -82,6 +82,7 @@ def test_a_canary_that_is_lost_half_way_ends_the_roll_out(host: Host, new: Path,
     assert not [task for name, task in outcome.tasks if name == "h2"]
 
 
+@pytest.mark.slow
 def test_hosts_that_are_lost_half_way_keep_the_way_back_and_a_failure_of_the_next_run_takes_it(
     host: Host, new: Path, tmp_path: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_hosts_that_are_lost_half_way_keep_the_way_back_and_a_failure_of_the_nex
     assert fleet.content() == before
 
 
+@pytest.mark.slow
 def test_where_the_way_back_fails_the_others_are_put_back_and_it_can_be_gone_again(
     host: Host, new: Path, tmp_path: Path
 ) -> None:
