@@ -26,7 +26,8 @@ name = "{name}"
 pids = [{pid}]
 """
 ALWAYS = "--background-burst-us 20000 --background-rate 60"
-LIMITED = f"--rate 60 --helpers 1 --serial-us 1000 --helper-us 500 --background 3 {ALWAYS}"
+SERVES = "--rate 60 --helpers 1 --serial-us 1000 --helper-us 500"
+LIMITED = f"{SERVES} --background 3 {ALWAYS}"
 """A few requests beside three threads that always compute."""
 
 Threads = dict[str, int]

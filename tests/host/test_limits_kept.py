@@ -17,7 +17,7 @@ from dasec.lab.kit.tree import Group, Tree
 from dasec.linux import bandwidth
 
 from .group import TestGroup
-from .limited import ALWAYS, CAPS, LIMITED, OWN_GROUPS, WORKLOAD, Threads, serving, used_ns
+from .limited import ALWAYS, CAPS, LIMITED, OWN_GROUPS, SERVES, WORKLOAD, Threads, serving, used_ns
 from .running import Running
 
 pytestmark = pytest.mark.host
@@ -36,7 +36,7 @@ DIVIDED = f"--rate 250 --helpers 1 --serial-us 1500 --helper-us 2000 --backgroun
 """Both threads that serve want more than they were given."""
 
 ONLY_COMPUTES = f"--rate 0.000001 --helpers 0 --background 3 {ALWAYS}"
-FREE = f"--rate 60 --helpers 1 --serial-us 1000 --helper-us 500 --background 1 {ALWAYS}"
+FREE = f"{SERVES} --background 1 {ALWAYS}"
 """One that computes: three without a limit starved all that is outside their group for as long as they lived,
 the daemon and the rest of the suite with it (Linux 6.18.44, which starves groups)."""
 
@@ -95,7 +95,7 @@ def test_where_nobody_is_waited_for_or_nobody_is_limited_no_quota_is_written(
     group: TestGroup, tmp_path: Path
 ) -> None:
     with ExitStack() as ends:
-        (computes, _), (free, _) = (
+        (computes, computing), (free, _) = (
             ends.enter_context(serving(options, tmp_path / name))
             for name, options in (("computes", ONLY_COMPUTES), ("free", FREE))
         )
@@ -111,4 +111,5 @@ def test_where_nobody_is_waited_for_or_nobody_is_limited_no_quota_is_written(
         command += ["--directory", str(tmp_path / "state"), "--record", str(record)]
         assert subprocess.run(command, check=False, capture_output=True).returncode == ExitStatus.DONE
         assert bandwidth.usage_of(str(group.directory / "computes")).throttled_ns > stopped, "it binds"
+        assert all(Path(f"/proc/{tid}").exists() for tid in computing.values()), "the load ended first"
         assert rules(record) == {}

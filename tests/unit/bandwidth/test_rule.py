@@ -136,6 +136,14 @@ def test_there_are_no_caps_where_nobody_or_everybody_is_waited_for() -> None:
     assert (alike.writes, served.writes) == ([], [])
 
 
+def test_there_are_no_caps_where_those_that_may_be_capped_only_sleep() -> None:
+    computing = [Thread(vcpu(at), hog) for at in range(3)]
+    sleeper = Thread(vcpu(100), lambda now_us: 0)
+    asleep = World(int(0.4 * S), [*computing, sleeper], frozenset(one.id for one in computing))
+    asleep.run(3 * S)
+    assert asleep.writes == []
+
+
 def test_caps_go_within_two_looks_after_the_limit_stops_to_bind() -> None:
     capped = world(2, [30], 3)
     capped.run(2 * S)
