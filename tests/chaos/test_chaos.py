@@ -25,9 +25,9 @@ import pytest
 
 from dasec.linux import procfs
 from dasec.linux.errors import ThreadGone
-from dasec.safety.heirs import parent
 from dasec.safety.journal.journal import DIRECTORY, peek
 from guests.waiting import PATIENCE_S
+from tests.kin import keeper_of
 from tests.stopwatch import Stopwatch
 
 from .arena import Arena
@@ -117,14 +117,7 @@ class Round:
 
     def keeper(self) -> int | None:
         """The keeper's process, if the daemon has got as far as to have one."""
-        for pid in procfs.process_ids():
-            try:
-                is_it = procfs.read_bytes(f"/proc/{pid}/comm") == b"dasec-keeper\n"
-                if is_it and parent(pid) == self.daemon.pid:
-                    return pid
-            except ThreadGone:
-                continue
-        return None
+        return keeper_of(self.daemon.pid)
 
     def command(self, *arguments: str) -> None:
         """One more command of the user's, which must succeed."""

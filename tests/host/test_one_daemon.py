@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import ExitStatus
-from dasec.linux import procfs
 from guests.waiting import wait_for
+from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
 from .daemons import PAPER, daemon, knobs
@@ -56,7 +56,7 @@ def test_a_daemon_puts_back_first_what_a_killed_one_left_in_another_directory(
     config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
     with daemon(tmp_path, config) as process:
         wait_for(lambda: knobs(busy) != before)
-        (keeper,) = [pid for pid in procfs.process_ids() if _parent(pid) == process.pid]
+        (keeper,) = children(process.pid)
         process.send_signal(signal.SIGSTOP)  # it must not start another keeper
         for pid in (keeper, process.pid):
             os.kill(pid, signal.SIGKILL)
@@ -66,11 +66,6 @@ def test_a_daemon_puts_back_first_what_a_killed_one_left_in_another_directory(
     assert second.status == ExitStatus.DONE
     assert [line for line in second.errors if f"left in {tmp_path / 'state'}" in line], second.errors
     assert knobs(busy) == before
-
-
-def _parent(pid: int) -> int:
-    status = Path(f"/proc/{pid}/stat").read_text()
-    return int(status.rpartition(")")[2].split()[1])
 
 
 def test_a_daemon_whose_directory_is_removed_has_it_again_at_its_next_look(

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,12 +21,11 @@ from dasec.knobs import knob
 from dasec.knobs.knob import KnobRef, Write
 from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
 from dasec.linux import dasecfile, procfs
-from dasec.linux.errors import ThreadGone
 from dasec.model import Change, Knob, Outcome, ThreadState, VcpuId
 from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
-from dasec.safety.heirs import parent
 from guests.waiting import wait_for
 from tests.contract.stage import PatchedStage, probed_with_patch, roster
+from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
 from .group import TestGroup
@@ -91,16 +90,6 @@ def running(config: Path, state: Path) -> Iterator[subprocess.Popen[bytes]]:
         finally:
             if process.poll() is None:
                 process.kill()
-
-
-def children(pid: int) -> list[int]:
-    """By every process's parent: the guest's kernel has no list of children."""
-    found = []
-    for one in procfs.process_ids():
-        with suppress(ThreadGone):
-            if parent(one) == pid:
-                found.append(one)
-    return found
 
 
 def identity(pid: int, tid: int | None = None) -> VcpuId:

@@ -19,9 +19,10 @@ from guests.waiting import gone, wait_for
 from tests.chaos.test_chaos import SHUFFLE
 from tests.host.group import TestGroup
 from tests.host.running import Running
+from tests.kin import keeper_of
 
 from . import user
-from .world import keeper_of, remove_tree, threads_that_differ, unprintable
+from .world import remove_tree, threads_that_differ, unprintable
 
 pytestmark = pytest.mark.host
 

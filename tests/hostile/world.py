@@ -21,6 +21,7 @@ from dasec.safety.fingerprint import Fingerprint, differences, fingerprint
 from guests.waiting import PATIENCE_S, wait_for
 from tests.chaos.test_chaos import SHUFFLE
 from tests.host.running import Running, burner
+from tests.kin import keeper_of
 
 from . import user
 
@@ -304,15 +305,6 @@ class Watch:
             self.found.wrong += [f"{command}: {line}" for line in unprintable(text)]
             if "Traceback" in text:
                 self.found.wrong.append(f"{command}: {text}")
-
-
-def keeper_of(pid: int) -> int:
-    for other in procfs.process_ids():
-        with contextlib.suppress(ThreadGone, OSError):
-            line = procfs.read_bytes(f"/proc/{other}/task/{other}/stat")
-            if procfs.parse_parent(line) == pid and procfs.parse_stat(line).comm == "dasec-keeper":
-                return other
-    return 0
 
 
 def _ran_ns(pid: int) -> dict[bool, int]:

@@ -23,6 +23,7 @@ from dasec.safety.fingerprint import differences, fingerprint
 from dasec.safety.journal.journal import Journal
 from guests.waiting import wait_for as wait_until
 from tests.contract.stage import roster
+from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
 from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, Vm, identity, state, used_meanwhile, wait_for
@@ -168,8 +169,7 @@ def test_if_the_keeper_is_killed_too_restore_puts_every_policy_back(
     vm.run(FAMILY)
     config = configuration(tmp_path, SETTINGS, f'cgroup = "/scx.slice/{vm.path.name}"')
     with daemon_that_has(vm, tmp_path, "run", "--config", str(config)) as daemon:
-        keepers = [pid for pid in procfs.process_ids() if _parent(pid) == daemon.pid]
-        for pid in (*keepers, daemon.pid):
+        for pid in (*children(daemon.pid), daemon.pid):
             os.kill(pid, 9)
     assert SCHED_EXT in policies_of(pids_of(vm))
     assert dasec("restore", "--directory", tmp_path / "state").status == ExitStatus.DONE
@@ -197,10 +197,3 @@ def test_a_thread_of_that_policy_is_an_ordinary_one_for_the_whole_host(vms: dict
         assert used[vm.path.stat().st_ino] > 0
     wait_for("disabled")
     assert policies_of(pids_of(vm)) == {SCHED_EXT}
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(procfs.read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
-    except (OSError, IndexError):
-        return 0

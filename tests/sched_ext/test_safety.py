@@ -12,10 +12,10 @@ import pytest
 from dasec.bpf.libbpf import BpfUnavailable, load
 from dasec.bpf.scx import Scheduler, options
 from dasec.errors import ExitStatus
-from dasec.linux import procfs
 from dasec.safety.fingerprint import differences, fingerprint
 from guests.waiting import wait_for as wait_until
 from tests.host.running import Running, burner
+from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
 from .machine import HOG, NEEDS_SCHED_EXT, Vm, state, used_meanwhile, wait_for
@@ -80,17 +80,6 @@ def test_beside_somebody_elses_scheduler_it_is_refused_by_that_ones_name(tmp_pat
     wait_for("disabled")
 
 
-def keepers(daemon: int) -> list[int]:
-    found = []
-    for pid in procfs.process_ids():
-        try:
-            if int(procfs.read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1]) == daemon:
-                found.append(pid)
-        except (OSError, IndexError):
-            continue
-    return found
-
-
 def test_the_daemon_and_its_keeper_killed_leave_nothing_that_restore_does_not_put_back(
     tmp_path: Path,
 ) -> None:
@@ -99,7 +88,7 @@ def test_the_daemon_and_its_keeper_killed_leave_nothing_that_restore_does_not_pu
         config = configuration(tmp_path, SETTINGS, f"pids = [{busy.pid}]")
         with Running(tmp_path, config) as daemon:
             daemon.wait_for_work()
-            for pid in (*keepers(daemon.pid), daemon.pid):
+            for pid in (*children(daemon.pid), daemon.pid):
                 os.kill(pid, signal.SIGKILL)
             wait_for("disabled")
         assert dasec("restore", "--directory", tmp_path / "state").status == ExitStatus.DONE
