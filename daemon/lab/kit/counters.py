@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .driver import OwnCpu
@@ -53,23 +53,24 @@ class CpuUse:
 
 @dataclass(frozen=True, slots=True)
 class CpuUsed:
-    """CPU time of a workload's living threads (process and thread id) at that time, and which of them no
-    request waits for."""
+    """CPU time of a workload's living threads (process and thread id) at that time, which of them no request
+    waits for, and for how long each was ready and waited for a CPU."""
 
     at_ns: int
     spent_s: Mapping[tuple[int, int], float]
     background: frozenset[tuple[int, int]]
+    waited_s: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     @classmethod
     def now(cls, pids: Iterable[int]) -> CpuUsed:
         """Of these processes."""
-        at_ns, spent_s, background = time.monotonic_ns(), {}, set()
+        at_ns, spent_s, background, waited_s = time.monotonic_ns(), {}, set(), {}
         for pid, tid in thread_ids(pids):
             with contextlib.suppress(OSError):  # it has ended meanwhile
-                spent_s[pid, tid] = thread_cpu_s(pid, tid)
+                spent_s[pid, tid], waited_s[pid, tid] = _ran_and_waited_s(pid, tid)
                 if name_of(pid, tid).startswith(UNAWAITED):
                     background.add((pid, tid))
-        return cls(at_ns, spent_s, frozenset(background))
+        return cls(at_ns, spent_s, frozenset(background), waited_s)
 
     def threads(self, pids: Iterable[int]) -> frozenset[tuple[int, int]]:
         """Those of these processes."""
@@ -78,11 +79,13 @@ class CpuUsed:
 
 @dataclass(frozen=True, slots=True)
 class CoresUsed:
-    """By a workload between two looks; of that by threads that no request waits for, as CPU time, too."""
+    """By a workload between two looks; of that by threads that no request waits for, as CPU time, too.
+    `waiting`: how many of its threads were ready and waited, on average; None if some ended meanwhile."""
 
     cores: float
     background: float
     background_s: float
+    waiting: float | None
 
 
 def cores_between(begin: CpuUsed, end: CpuUsed, own: OwnCpu | None) -> CoresUsed:
@@ -99,7 +102,13 @@ def cores_between(begin: CpuUsed, end: CpuUsed, own: OwnCpu | None) -> CoresUsed
     total_s = sum(used_s.values())
     background_s = sum(spent_s for thread, spent_s in used_s.items() if thread in end.background)
     background_s += told.background_cores * seconds
-    return CoresUsed(max(LEAST_CPU_S, total_s) / seconds + told.cores, background_s / seconds, background_s)
+    waited_s = sum(waited_s - begin.waited_s.get(thread, 0.0) for thread, waited_s in end.waited_s.items())
+    return CoresUsed(
+        max(LEAST_CPU_S, total_s) / seconds + told.cores,
+        background_s / seconds,
+        background_s,
+        None if begin.spent_s.keys() - end.spent_s.keys() else waited_s / seconds,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +165,9 @@ def cpu_time_s(pids: Iterable[int], proc: Path = Path("/proc")) -> float:
 
 def thread_cpu_s(pid: int, tid: int, proc: Path = Path("/proc")) -> float:
     """CPU time of one thread. Raises OSError if it is gone."""
-    return int((proc / str(pid) / "task" / str(tid) / "schedstat").read_text().split()[0]) / 1e9
+    return _ran_and_waited_s(pid, tid, proc)[0]
+
+
+def _ran_and_waited_s(pid: int, tid: int, proc: Path = Path("/proc")) -> tuple[float, float]:
+    ran_ns, waited_ns, _ = (proc / str(pid) / "task" / str(tid) / "schedstat").read_text().split()
+    return int(ran_ns) / 1e9, int(waited_ns) / 1e9

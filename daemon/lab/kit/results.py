@@ -30,6 +30,8 @@ class TenantResult:
     background_cores: float = 0.0
     blame_s: float | None = None
     """How long its critical threads were ready while siblings waited for them; None: not watched."""
+    waiting: float | None = None
+    """How many of its threads were ready and waited for a CPU, on average; None: not known."""
 
     def value(self, metric: str) -> float:
         """A latency in nanoseconds by its name (`mean`, `p50` …), requests per second, or cores used."""

@@ -245,4 +245,5 @@ def _tenant(name: str, done: WorkDone, used: CoresUsed, blame_s: float | None) -
         background_cpu_s=used.background_s,
         background_cores=used.background,
         blame_s=blame_s,
+        waiting=used.waiting,
     )
