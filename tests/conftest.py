@@ -24,7 +24,9 @@ from guests.engines import packages
 from tests.ahead import Ahead
 from tests.packaging import debian
 
-EXAMPLES = 100 if os.environ.get("DASEC_CI") == "1" else 40
+IN_CI = os.environ.get("DASEC_CI") == "1"
+
+EXAMPLES = 100 if IN_CI else 40
 """Of each property, if it names no number: by hand each run draws others, so few are enough."""
 
 # Without a clock: the machine may be busy with something else.
@@ -164,7 +166,7 @@ WHY_NOT = {
 
 def refuse(reason: str) -> None:
     """Ends the present test: skipped, or failed where DASEC_CI=1 says that nothing may be missing."""
-    if os.environ.get("DASEC_CI") == "1":
+    if IN_CI:
         pytest.fail(f"{reason}, and DASEC_CI=1 forbids skipping", pytrace=False)
     pytest.skip(reason)
 
@@ -177,8 +179,11 @@ def require_host() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("slow") and not item.config.getoption("--run-slow"):
+    run_slow = item.config.getoption("--run-slow")
+    if item.get_closest_marker("slow") and not run_slow:
         pytest.skip("slow: run with --run-slow")
+    if item.get_closest_marker("thorough") and not (run_slow or IN_CI):
+        pytest.skip("thorough: .ci/run has it; by hand with --run-slow")
     for marker, why_not in WHY_NOT.items():
         reason = why_not() if item.get_closest_marker(marker) else None
         if reason is not None:

@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from dasec.service.status import ABOVE_BUDGET
 
 from .trees import (
@@ -52,6 +54,7 @@ def fail_each(fleet: Fleet, tasks: tuple[str, ...], **given: object) -> Outcome:
     return outcome
 
 
+@pytest.mark.thorough
 def test_an_upgrade_that_fails_at_each_of_its_tasks_leaves_every_host_as_before(
     host: Host, new: Path, tmp_path: Path
 ) -> None:
@@ -81,6 +84,7 @@ def test_a_first_installation_that_fails_at_each_of_its_tasks_leaves_bare_hosts_
     fail_each(fleet, UPGRADE, dasec_package=old, dasec_config=CONFIG)
 
 
+@pytest.mark.thorough
 def test_a_failure_before_the_first_task_and_after_the_watch_ends_the_roll_out_there(
     host: Host, new: Path, tmp_path: Path
 ) -> None:
@@ -107,6 +111,7 @@ def test_a_removal_leaves_the_configuration_and_nothing_that_runs(host: Host, tm
     assert left == {"etc/hostname", "etc/dasec/dasec.toml", "etc/dasec/notes"}
 
 
+@pytest.mark.thorough
 def test_a_package_or_configuration_that_does_not_work_leaves_bare_hosts_bare(
     tmp_path: Path, well: dict[str, object]
 ) -> None:

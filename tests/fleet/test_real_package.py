@@ -11,7 +11,7 @@ import pytest
 
 from .trees import ANSIBLE, tool
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.thorough]
 HERE = Path(__file__).parent
 
 

@@ -26,6 +26,7 @@ def test_a_second_run_changes_nothing_and_restarts_nobody(host: Host, old: Path,
     assert watched == ["h1", "h2", "h3", "h4"]
 
 
+@pytest.mark.thorough
 def test_where_a_host_of_the_second_batch_fails_that_batch_is_put_back_and_the_third_is_not_touched(
     host: Host, new: Path, tmp_path: Path
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_bare_fleet_gets_it_batch_by_batch_and_every_daemon_is_started_once(
     assert keeps(fleet) == []
 
 
+@pytest.mark.thorough
 def test_where_a_host_cannot_be_reached_the_others_of_its_batch_are_put_back(
     tmp_path: Path, old: Path
 ) -> None:

@@ -34,6 +34,7 @@ def bare(repository: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Path) -> None:
     out = tmp_path / "quick"
     told = bare(

@@ -50,6 +50,7 @@ def arrivals(folder: Path, arm: str) -> bytes:
     return (folder / "raw" / CELL / f"0-{arm}" / "memcached-0" / "arrivals").read_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.host
 def test_an_experiment_is_interrupted_and_goes_on_with_the_runs_that_are_missing(
     repository: Path, tmp_path: Path

@@ -39,6 +39,7 @@ def part(run: RunResult) -> float:
     return one.cores / (one.cores + other.cores)
 
 
+@pytest.mark.thorough
 @pytest.mark.host
 @pytest.mark.timing
 @pytest.mark.usefixtures("core")

@@ -40,6 +40,7 @@ def test_a_short_run_is_not_judged_by_its_slope() -> None:
     assert faults(series(1000, 1, LEAST_S)) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.host
 def test_kills_reloads_and_rotations_leave_everything_as_it_was(tmp_path: Path) -> None:
     found = soak(SHORT_S, tmp_path, 1, lambda _: None)
