@@ -59,12 +59,17 @@ VARIABLES = {
     # Whatever else this machine does at present.
     "dasec_watch_budget_factor": 1000,
 }
+SCHEMAS = {
+    "SCHEMA = 2\n": "SCHEMA = 3\n",
+    "READABLE = (SCHEMA, 1)": "READABLE = (SCHEMA, 2, 1)",
+    "_ref if schema == SCHEMA else": "_ref if schema != 1 else",
+}
 PATHS = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def managing(pid: int, policy: str) -> str:
+def managing(pid: int, policy: str, period_ms: int = 500) -> str:
     """A configuration for one process."""
-    return f'policy = "{policy}"\nperiod_ms = 500\n[[workload]]\nname = "sleep"\npids = [{pid}]\n'
+    return f'policy = "{policy}"\nperiod_ms = {period_ms}\n[[workload]]\nname = "sleep"\npids = [{pid}]\n'
 
 
 def inside(*command: str) -> str:
@@ -77,9 +82,15 @@ def inside(*command: str) -> str:
 
 
 def newer(package: Path) -> Path:
-    """The same package with a higher version."""
+    """The same package with a higher version, and a journal of a schema that the one before cannot read."""
     tree, version = Path("/run/newer"), package.name.split("_")[1]
     inside("dpkg-deb", "--raw-extract", str(package), str(tree))
+    (codec,) = tree.rglob("dasec/safety/journal/codec.py")
+    code = codec.read_text(encoding="utf-8")
+    for ours, theirs in SCHEMAS.items():
+        assert ours in code, f"no longer in {codec.name}: {ours}"
+        code = code.replace(ours, theirs)
+    codec.write_text(code, encoding="utf-8")
     control = tree / "DEBIAN/control"
     text = control.read_text(encoding="utf-8")
     control.write_text(text.replace(f"Version: {version}\n", f"Version: {version}+1\n"), encoding="utf-8")
@@ -102,6 +113,7 @@ def step(name: str, playbook: Path, **given: object) -> None:
         "failed": int(recap.get("failed", -1)),
         "said": [line for line in said.splitlines() if line.startswith("fatal:")],
         "policy": status.get("policy"),
+        "held": status.get("knobs_held"),
         "verify": inside("dasec", "verify").strip(),
         "config": config.read_text(encoding="utf-8") if config.exists() else None,
         "package": inside("dpkg-query", "--show", "--showformat=${db:Status-Status}", "dasec"),
@@ -132,7 +144,8 @@ def main() -> None:
             step("present", playbook, **given, dasec_config=static)
             step("nonsense", playbook, **given, dasec_config="policy = 7\n")
             given["dasec_package"] = str(newer(package))
-            step("costly", playbook, **given, dasec_config=none, dasec_watch_budget_factor=0.0001)
+            other = managing(workload.pid, "static", period_ms=400)
+            step("costly", playbook, **given, dasec_config=other, dasec_watch_budget_factor=0.0001)
             step("newer", playbook, **given, dasec_config=none)
             step("absent", playbook, dasec_state="absent")
         finally:

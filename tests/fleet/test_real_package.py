@@ -44,6 +44,7 @@ def test_the_real_daemon_passes_the_watch(steps: dict[str, dict[str, object]]) -
     assert present["failed"] == 0, present["said"]
     assert present["package"] == "installed"
     assert (present["policy"], present["enabled"]) == ("static", "enabled")
+    assert present["held"]["affinity"] == 1  # type: ignore[index]
     assert str(present["verify"]).startswith("clean")
     assert present["left"] == ["/run/dasec/journal"]
 
@@ -60,6 +61,8 @@ def test_after_a_wrong_configuration_the_daemon_runs_with_the_one_before(
 def test_a_newer_daemon_that_costs_too_much_fails_its_watch_and_package_and_configuration_before_are_back(
     steps: dict[str, dict[str, object]],
 ) -> None:
+    """The newer one held a knob, in a journal that the one before could not read: it writes as before, so
+    nothing of that was left."""
     costly = steps["costly"]
     assert costly["failed"] == 1
     assert "last.own_cpu_percent <= dasec_watch_budget_factor" in str(costly["said"])
