@@ -18,9 +18,10 @@ from typing import NamedTuple
 import click
 
 from .capacity import kept
-from .curves import PLAIN, Curve, checks, measured
+from .curves import PLAIN, Curve, measured, measured_hosts, other_seeds, other_studies
 from .demand import Demand, VmSource
 from .jobs import (
+    FOLLOWING,
     Done,
     held_jobs,
     held_moving_jobs,
@@ -30,6 +31,7 @@ from .jobs import (
     lived,
     spread_at,
 )
+from .measured_tables import checks_table, hosts_table
 from .tables import (
     Held,
     HeldMoving,
@@ -37,7 +39,6 @@ from .tables import (
     MadeIn,
     Moved,
     capacity_table,
-    checks_table,
     held_moving_table,
     moves_table,
     paper_table,
@@ -66,10 +67,11 @@ def recorded(folder: Path) -> dict[str, VmSource]:
 
 
 def moved(life: Life, curves: Mapping[str, Curve]) -> Iterator[Moved]:
-    """What each arm makes of it."""
-    for arm, curve in curves.items():
-        over = 1 - kept(life.lived.busy, curve.most_busy(2 * curves[PLAIN].alone_ms))
-        yield Moved(*life[:3], arm, life.seed, over, len(life.lived.moves))
+    """What its arm makes of it, or each one."""
+    for arm in (life.arm,) if life.arm else FOLLOWING:
+        over = 1 - kept(life.lived.busy, curves[arm].most_busy(2 * curves[PLAIN].alone_ms))
+        moves = len(life.lived.moves)
+        yield Moved(life.vms, life.start, life.arm is not None, arm, life.seed, over, moves)
 
 
 def _write(path: Path, kind: type[NamedTuple], rows: Iterable[tuple[object, ...]]) -> None:
@@ -101,10 +103,10 @@ def _shown(label: str, jobs: Sequence[object], done: Iterable[Done]) -> Iterator
 def command(hosts: int, seeds: int, out: Path, traces: Path | None, dask: str | None) -> None:
     """Simulate, and write the results."""
     demands: Mapping[str, VmSource] = DEMANDS if traces is None else recorded(traces)
-    curves = {arm: Curve.through(points) for arm, points in measured().items()}
+    curves = measured()
     out.mkdir(parents=True, exist_ok=True)
     with spread_at(dask) as spread:
-        large, small = held_jobs(demands, curves, hosts, seeds), life_jobs(demands, seeds)
+        large, small = held_jobs(demands, curves, hosts, seeds), life_jobs(demands, curves, seeds)
         held = [
             row for rows in _shown("what hosts hold", large, spread.each(holdings, large)) for row in rows
         ]
@@ -122,7 +124,8 @@ def command(hosts: int, seeds: int, out: Path, traces: Path | None, dask: str | 
     _write(out / "made.csv", MadeIn, (row for life in lives for row in life.made()))
     picture(curves, held, out / "figure.png")
     tables = [
-        checks_table(checks()),
+        hosts_table(measured_hosts(), other_seeds()),
+        checks_table(other_studies()),
         capacity_table(held),
         held_moving_table(held_moving),
         moves_table(moves),

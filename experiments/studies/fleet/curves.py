@@ -1,4 +1,5 @@
-"""p99 of one host over how busy it is, as the deterministic machine measured it."""
+"""p99 of one host over how busy it is, and how much of those who want a CPU waits: as the deterministic
+machine measured them."""
 
 from __future__ import annotations
 
@@ -16,53 +17,57 @@ from scipy.interpolate import PchipInterpolator
 from ...results.kept_cells import seen
 
 STUDIES = Path(__file__).resolve().parent.parent
-SWEEP = "testbed/results/sweep"
-"""16 CPUs, EEVDF (6.12), 1 to 9 VMs of `bursts`, threads free to move."""
+HOSTS = "fleet/results/hosts"
+"""16 CPUs with 1 to 9 VMs of `bursts`, every arm, three seeds each (hosts.toml)."""
 
-OURS_RUNS = ("sched_ext/results/sixteen", "sched_ext/results/sixteen-busy")
-"""Our own scheduler on those 16 CPUs."""
-
-OURS_ON_8 = ("sched_ext/results/idle", "sched_ext/results/free")
-"""And on 8: taken as ratios to EEVDF there."""
-
-CHECKS = (*OURS_RUNS, "testbed/results/causes", "testbed/results/headline")
-"""More runs on 16 CPUs of the same VMs, no points of the curves of EEVDF, `critical` and the oracle."""
+CHECKS = (
+    *("testbed/results/sweep", "testbed/results/causes", "testbed/results/headline"),
+    *("sched_ext/results/sixteen", "sched_ext/results/sixteen-busy"),
+)
+"""Runs of other studies with the same VMs on 16 CPUs, no points of the curves."""
 
 VMS = "bursts-130-"
 """The kind of VMs of which all curves are: their threads are free to move."""
 
 CPUS = 16
 PLAIN, CRITICAL, ORACLE, OURS = "none", "critical", "oracle", "scx"
+ARMS_MEASURED = (PLAIN, CRITICAL, ORACLE, OURS)
 
 Floats = NDArray[np.float64]
 
 
 class Point(NamedTuple):
-    """One run: CPUs used of all, and mean p99 of its VMs."""
+    """CPUs used of all, mean p99 of the VMs, and of their threads that wanted a CPU the part that waited."""
 
     busy: float
     p99_ms: float
+    wait: float
 
 
 @dataclass(frozen=True)
 class Curve:
-    """p99 in ms by part of the CPUs used. Constant below the least busy run; above the busiest one nothing is
-    known: infinite, so that nothing is claimed there."""
+    """p99 in ms and waiting part (0 to 1) by part of the CPUs used. Constant below the least busy run; above
+    the busiest one p99 is not known: infinite, so that nothing is claimed there."""
 
     busiest: float
     _inside: Callable[[Floats], Floats]
+    _waits: Callable[[float], float]
     _least: float
 
     @classmethod
     def through(cls, points: Sequence[Point]) -> Curve:
         """Monotone between the points, of the logarithm: p99 grows manifold."""
-        busy, p99_ms = zip(*sorted(points), strict=True)
-        return cls(busy[-1], PchipInterpolator(busy, np.log(p99_ms)), busy[0])
+        busy, p99_ms, wait = zip(*sorted(points), strict=True)
+        return cls(busy[-1], PchipInterpolator(busy, np.log(p99_ms)), PchipInterpolator(busy, wait), busy[0])
 
     def p99_ms(self, busy: Floats) -> Floats:
         """Of as many hosts as are asked for."""
         inside = np.clip(busy, self._least, self.busiest)
         return np.where(busy > self.busiest, np.inf, np.exp(self._inside(inside)))
+
+    def wait(self, busy: float) -> float:
+        """Of one host; beyond the busiest point as much as there."""
+        return float(self._waits(min(max(busy, self._least), self.busiest)))
 
     @property
     def alone_ms(self) -> float:
@@ -75,23 +80,43 @@ class Curve:
         return float(grid[self.p99_ms(grid) <= limit_ms].max(initial=0.0))
 
 
-def measured() -> Mapping[str, Sequence[Point]]:
-    """All arms' points."""
-    sweep = list(_cells(SWEEP))
-    arms = {arm: [_point(runs[arm]) for runs in sweep] for arm in (PLAIN, CRITICAL, ORACLE)}
-    plain = Curve.through(arms[PLAIN])
-    ours = [_point(runs[OURS]) for name in OURS_RUNS for runs in _cells(name)]
-    for name in OURS_ON_8:
-        for runs in _cells(name):
-            base, scx = (seen(runs[arm]) for arm in (PLAIN, OURS))
-            busy = base.cores / 8
-            ours.append(Point(busy, _at(plain, busy) * scx.p99_ms / base.p99_ms))
-    return arms | {OURS: ours}
+class Host(NamedTuple):
+    """One measured host: what `cell` ran there (so many VMs), whose arrivals, under which arm."""
+
+    cell: str
+    repetition: int
+    arm: str
+    point: Point
+
+
+def measured_hosts() -> tuple[Host, ...]:
+    """All that was measured for the curves; the plain host is there twice."""
+    return tuple(
+        Host(block["cell"], block["repetition"], run["arm"].removesuffix("-again"), _point(run))
+        for block in _blocks(HOSTS)
+        for run in block["runs"]
+    )
+
+
+def curve_of(arm: str, known: Sequence[Host]) -> Curve:
+    """Through the mean of each cell's runs."""
+    of = [host for host in known if host.arm == arm]
+    return Curve.through(
+        [_mean([host.point for host in of if host.cell == cell]) for cell in {host.cell for host in of}]
+    )
+
+
+def measured() -> Mapping[str, Curve]:
+    """All arms' curves."""
+    known = measured_hosts()
+    return {arm: curve_of(arm, known) for arm in ARMS_MEASURED}
 
 
 class Foretold(NamedTuple):
-    """A cell that is no point of the arm's curve: how busy it was, p99 by the curve and as measured."""
+    """Runs that the curve does not know (a cell of ours, or of which study): how busy they were, p99 by the
+    curve and as measured."""
 
+    what: str
     arm: str
     busy: float
     curve_ms: float
@@ -103,33 +128,40 @@ class Foretold(NamedTuple):
         return self.curve_ms / self.was_ms - 1
 
 
-def checks() -> Iterator[Foretold]:
-    """Each such cell, the mean of its runs; and each run of our scheduler by its curve without it."""
-    points = measured()
+def other_seeds() -> Iterator[Foretold]:
+    """Each cell with each seed's arrivals by the curve of the other seeds."""
+    known = measured_hosts()
+    for arm in ARMS_MEASURED:
+        for left_out in sorted({host.repetition for host in known}):
+            others = curve_of(arm, [host for host in known if host.repetition != left_out])
+            there = [host for host in known if (host.arm, host.repetition) == (arm, left_out)]
+            for cell in sorted({host.cell for host in there}):
+                yield _foretold(cell, arm, others, [host.point for host in there if host.cell == cell])
+
+
+def other_studies() -> Iterator[Foretold]:
+    """Each cell, the mean of its runs."""
+    curves = measured()
     for name in CHECKS:
         for cell in _blocks(name):
             if not cell["cell"].startswith(VMS):
                 continue
-            for arm in (PLAIN, CRITICAL, ORACLE):
+            for arm, curve in curves.items():
                 runs = [_point(run) for run in cell["runs"] if run["arm"].removesuffix("-again") == arm]
                 if runs:
-                    busy, was_ms = (statistics.fmean(each) for each in zip(*runs, strict=True))
-                    yield Foretold(arm, busy, _at(Curve.through(points[arm]), busy), was_ms)
-    for name in OURS_RUNS:
-        for arms in _cells(name):
-            left_out = _point(arms[OURS])
-            others = Curve.through([each for each in points[OURS] if each != left_out])
-            yield Foretold(OURS, left_out.busy, _at(others, left_out.busy), left_out.p99_ms)
+                    yield _foretold(name.partition("/")[0], arm, curve, runs)
 
 
-def _at(curve: Curve, busy: float) -> float:
-    """Beyond the busiest point: as there."""
-    return float(curve.p99_ms(np.array([min(busy, curve.busiest)]))[0])
+def _foretold(what: str, arm: str, curve: Curve, runs: Sequence[Point]) -> Foretold:
+    """By the curve's busiest point if they were busier."""
+    mean = _mean(runs)
+    curve_ms = curve.p99_ms(np.array([min(mean.busy, curve.busiest)]))[0]
+    return Foretold(what, arm, mean.busy, float(curve_ms), mean.p99_ms)
 
 
-def _cells(name: str) -> Iterator[Mapping[str, Mapping[str, Any]]]:
-    for block in _blocks(name):
-        yield {run["arm"]: run for run in block["runs"]}
+def _mean(points: Sequence[Point]) -> Point:
+    busy, p99_ms, wait = zip(*points, strict=True)
+    return Point(statistics.fmean(busy), statistics.geometric_mean(p99_ms), statistics.fmean(wait))
 
 
 def _blocks(name: str) -> Iterator[Mapping[str, Any]]:
@@ -138,5 +170,7 @@ def _blocks(name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _point(run: Mapping[str, Any]) -> Point:
+    """Older runs did not say who waited."""
     found = seen(run)
-    return Point(found.cores / CPUS, found.p99_ms)
+    waiting = sum(vm.get("waiting") or 0.0 for vm in run["tenants"])
+    return Point(found.cores / CPUS, found.p99_ms, waiting / (waiting + found.cores))

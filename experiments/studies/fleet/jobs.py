@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .capacity import busy_parts, held, kept
-from .curves import PLAIN, Curve, Floats
+from .curves import OURS, PLAIN, Curve, Floats
 from .demand import VmSource
 from .moves import Start, live
 from .tables import Held, HeldMoving, Life
@@ -25,6 +25,9 @@ ENOUGH = 0.9
 MOVED_HOSTS, MOVED_DAYS = 100, 3
 MOVED_VMS = {"as measured": 3, "a third of it": 14}
 """VMs a host, by demand: crowded on EEVDF."""
+
+FOLLOWING = (PLAIN, OURS)
+"""Whose hosts follow hints."""
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")
@@ -73,22 +76,23 @@ class HeldJob(NamedTuple):
 
 
 class LifeJob(NamedTuple):
-    """Some days of a small one."""
+    """Some days of a small one. `arm`: of its hosts, which follow hints; None: any, without hints."""
 
     name: str
     demand: VmSource
     vms_each: int
     start: Start
-    hints: bool
+    arm: str | None
     seed: int
+    curves: Mapping[str, Curve]
 
 
 class HeldMovingJob(NamedTuple):
-    """Some days of small ones, with ever more VMs a host."""
+    """Some days of small ones, with ever more VMs a host. `arm` as above."""
 
     name: str
     demand: VmSource
-    hints: bool
+    arm: str | None
     seed: int
     curves: Mapping[str, Curve]
 
@@ -106,18 +110,18 @@ def held_jobs(
 
 def holdings(job: HeldJob) -> list[Held]:
     """Every limit and arm."""
-    found = _held(job.curves, lambda vms_each: busy_parts(job.demand, job.hosts, vms_each, job.seed))
+    found = _held(job.curves, job.curves, lambda each: busy_parts(job.demand, job.hosts, each, job.seed))
     return [Held(job.name, limit, arm, job.seed, vms_each) for (limit, arm), vms_each in found.items()]
 
 
 def held_moving_jobs(
     demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seeds: int
 ) -> list[HeldMovingJob]:
-    """Both sizes of VMs, with hints and without, and every seed."""
+    """Both sizes of VMs, without hints and with those of each kind of hosts, and every seed."""
     return [
-        HeldMovingJob(name, demands[name], hints, seed, curves)
+        HeldMovingJob(name, demands[name], arm, seed, curves)
         for name in MOVED_VMS
-        for hints in (False, True)
+        for arm in (None, *FOLLOWING)
         for seed in range(seeds)
     ]
 
@@ -126,42 +130,45 @@ def holdings_moving(job: HeldMovingJob) -> list[HeldMoving]:
     """Every limit and arm, placed by number."""
 
     def busy(vms_each: int) -> Floats:
-        start = Start.EVEN_NUMBERS
-        return live(job.demand, MOVED_HOSTS, vms_each, start, MOVED_DAYS, job.seed, hints=job.hints).busy
+        start, told = Start.EVEN_NUMBERS, _told(job.arm, job.curves)
+        return live(job.demand, MOVED_HOSTS, vms_each, start, MOVED_DAYS, job.seed, told).busy
 
-    found = _held(job.curves, busy)
+    found = _held(job.curves, (job.arm,) if job.arm else FOLLOWING, busy)
     return [
-        HeldMoving(job.name, limit, arm, job.seed, job.hints, vms_each)
+        HeldMoving(job.name, limit, arm, job.seed, job.arm is not None, vms_each)
         for (limit, arm), vms_each in found.items()
     ]
 
 
-def _held(curves: Mapping[str, Curve], busy_with: Callable[[int], Floats]) -> dict[tuple[float, str], float]:
+def _told(arm: str | None, curves: Mapping[str, Curve]) -> Curve | None:
+    return None if arm is None else curves[arm]
+
+
+def _held(
+    curves: Mapping[str, Curve], arms: Iterable[str], busy_with: Callable[[int], Floats]
+) -> dict[tuple[float, str], float]:
     """VMs a host by limit and arm; `busy_with`: how busy hosts are with so many on each."""
-    alone_ms = curves[PLAIN].alone_ms
-    most = max(curve.most_busy(LIMITS[-1] * alone_ms) for curve in curves.values())
+    alone_ms, asked = curves[PLAIN].alone_ms, tuple(arms)
+    most = max(curves[arm].most_busy(LIMITS[-1] * alone_ms) for arm in asked)
     busy_at = {1: busy_with(1)}
     while kept(busy_at[len(busy_at)], most) > ENOUGH:
         busy_at[len(busy_at) + 1] = busy_with(len(busy_at) + 1)
-    return {
-        (limit, arm): held(busy_at, curve, limit * alone_ms)
-        for limit in LIMITS
-        for arm, curve in curves.items()
-    }
+    return {(limit, arm): held(busy_at, curves[arm], limit * alone_ms) for limit in LIMITS for arm in asked}
 
 
-def life_jobs(demands: Mapping[str, VmSource], seeds: int) -> list[LifeJob]:
-    """Every size of VMs, placement, with hints and without, and seed."""
+def life_jobs(demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seeds: int) -> list[LifeJob]:
+    """Every size of VMs, placement, without hints and with those of each kind of hosts, and every seed."""
     return [
-        LifeJob(name, demands[name], each, start, hints, seed)
+        LifeJob(name, demands[name], each, start, arm, seed, curves)
         for name, each in MOVED_VMS.items()
         for start in Start
-        for hints in (False, True)
+        for arm in (None, *FOLLOWING)
         for seed in range(seeds)
     ]
 
 
 def lived(job: LifeJob) -> Life:
     """What it went through."""
-    found = live(job.demand, MOVED_HOSTS, job.vms_each, job.start, MOVED_DAYS, job.seed, hints=job.hints)
-    return Life(f"{job.vms_each} {job.name}", job.start.value, job.hints, job.seed, found)
+    told = _told(job.arm, job.curves)
+    found = live(job.demand, MOVED_HOSTS, job.vms_each, job.start, MOVED_DAYS, job.seed, told)
+    return Life(f"{job.vms_each} {job.name}", job.start.value, job.arm, job.seed, found)

@@ -2,8 +2,7 @@
 
 Every half hour the product's own rule (daemon/placement) is asked until it names no move more, which is as
 often as its own rest lets a host take part in one. What it is told of a host: how many vCPUs run, by their
-demand, and how many wait, by the queue that the rule itself simulates with (waits.py of
-daemon/placement). p99 is the measured curve's.
+demand, and how many wait, as was measured of hosts that busy. p99 is the measured curve's, too.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,7 @@ from dasec.placement import AdvisedMove, FleetHost, Lately, Resident, hint
 from dasec.placement.waits import queued_part
 
 from .capacity import balanced
-from .curves import CPUS, Floats
+from .curves import CPUS, Curve, Floats
 from .demand import STEPS, Vms, VmSource
 
 VCPUS = 16
@@ -68,11 +66,11 @@ class LivingFleet:
     been: dict[tuple[int, int], int]
     moved: dict[int, int]
 
-    def shown(self, asked: Floats, busy: Floats) -> list[FleetHost]:
-        """As the recorded numbers have it."""
+    def shown(self, asked: Floats, busy: Floats, curve: Curve) -> list[FleetHost]:
+        """As the recorded numbers have it, of hosts like that curve's."""
         found = []
         for host in range(self.hosts):
-            wait = waiting_part(round(float(busy[host]), 3))
+            wait = waiting_part(float(busy[host]), curve)
             there = np.flatnonzero(self.where == host)
             running = asked[there] * min(1.0, 1 / max(busy[host], 1e-9))
             waits = running * wait / (1 - wait) if wait < 1 else running
@@ -104,9 +102,14 @@ class LivingFleet:
         return Made(step, vm, source, target)
 
 
-@cache
-def waiting_part(busy: float) -> float:
-    """Of those who want a core, how many wait, if that part of the cores would be used without waiting."""
+def waiting_part(busy: float, curve: Curve) -> float:
+    """Of those who want a core, how many wait, if that part of the cores would be used without waiting. Who
+    is busier than any measured host waits at least as the queue has it with which the rule simulates."""
+    measured = curve.wait(busy)
+    return measured if busy <= curve.busiest else max(measured, _queued(busy))
+
+
+def _queued(busy: float) -> float:
     low, high = min(busy, 1.0) * CPUS, 4.0 * CPUS
     for _ in range(HALVINGS):
         runnable = (low + high) / 2
@@ -127,9 +130,10 @@ def placed(
 
 
 def live(
-    source: VmSource, hosts: int, vms_each: int, start: Start, days: int, seed: int, *, hints: bool
+    source: VmSource, hosts: int, vms_each: int, start: Start, days: int, seed: int, told: Curve | None
 ) -> Lived:
-    """The same demand for all starts, with hints and without."""
+    """The same demand for all starts. `told`: hints are followed, of hosts that wait like that; None: no
+    hints."""
     random = np.random.default_rng(seed)
     vms = source.vms(hosts * vms_each, random)
     fleet = LivingFleet(placed(start, vms.means, hosts, np.random.default_rng(seed + 1)), hosts, {}, {})
@@ -139,8 +143,8 @@ def live(
         busy = np.bincount(fleet.where, asked, hosts) / CPUS
         if step >= STEPS:
             seen.append(busy)
-        if hints and step % REST_STEPS == 0:
-            moves += _follow_all(fleet, asked, busy, step)
+        if told and step % REST_STEPS == 0:
+            moves += _follow_all(fleet, asked, busy, step, told)
     return Lived(np.sort(np.concatenate(seen)), tuple(moves))
 
 
@@ -149,7 +153,7 @@ def _days(vms: Vms, random: np.random.Generator, days: int) -> Iterator[Floats]:
         yield from vms.day(random)
 
 
-def _follow_all(fleet: LivingFleet, asked: Floats, busy: Floats, step: int) -> Iterator[Made]:
-    while (move := hint(fleet.shown(asked, busy), fleet.lately(step))) is not None:
+def _follow_all(fleet: LivingFleet, asked: Floats, busy: Floats, step: int, told: Curve) -> Iterator[Made]:
+    while (move := hint(fleet.shown(asked, busy, told), fleet.lately(step))) is not None:
         yield fleet.follow(move, step)
         busy = np.bincount(fleet.where, asked, fleet.hosts) / CPUS

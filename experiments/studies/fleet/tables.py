@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...results.markdown import markdown_table
-from .curves import CPUS, CRITICAL, ORACLE, OURS, PLAIN, Curve, Foretold
+from .curves import CPUS, CRITICAL, ORACLE, OURS, PLAIN, Curve
 from .demand import Demand
+from .measured_tables import ARMS
 from .moves import Lived
 from .paper import held_on_paper
 
-ARMS = {PLAIN: "EEVDF", CRITICAL: "`critical`", ORACLE: "its oracle", OURS: "`dasec scx`"}
 COLOURS = dict(zip(ARMS, ("#999999", "#0072B2", "#D55E00", "#009E73"), strict=True))
 
 
@@ -57,6 +57,7 @@ class MadeIn(NamedTuple):
 
     vms: str
     start: str
+    arm: str
     seed: int
     step: int
     vm: int
@@ -65,18 +66,18 @@ class MadeIn(NamedTuple):
 
 
 class Life(NamedTuple):
-    """What one small fleet lived through."""
+    """What one small fleet lived through. `arm`: of the hosts that follow hints, None if none do."""
 
     vms: str
     start: str
-    hints: bool
+    arm: str | None
     seed: int
     lived: Lived
 
     def made(self) -> Iterator[MadeIn]:
         """Its moves."""
         for move in self.lived.moves:
-            yield MadeIn(self.vms, self.start, self.seed, *move)
+            yield MadeIn(self.vms, self.start, self.arm or "", self.seed, *move)
 
 
 def capacity_table(rows: Sequence[Held]) -> str:
@@ -113,23 +114,14 @@ def moves_table(rows: Sequence[Moved]) -> str:
     lines = []
     for vms, start, hints in dict.fromkeys((row.vms, row.start, row.hints) for row in rows):
         there = [row for row in rows if row[:3] == (vms, start, hints)]
-        over = [
-            _spread([100 * row.over for row in there if row.arm == arm], "{:.2f}") for arm in (PLAIN, OURS)
-        ]
-        moves = _spread([float(row.moves) for row in there if row.arm == PLAIN], "{:.0f}")
-        lines.append([vms, start, "followed" if hints else "–", *over, moves if hints else "–"])
-    head = ["VMs a host", "placed", "hints", "EEVDF: % of time over", "`dasec scx`: % of time over", "moves"]
+        lines.append([vms, start, "followed" if hints else "–"])
+        for arm in (PLAIN, OURS):
+            of = [row for row in there if row.arm == arm]
+            lines[-1].append(_spread([100 * row.over for row in of], "{:.2f}"))
+            lines[-1].append(_spread([float(row.moves) for row in of], "{:.0f}") if hints else "–")
+    columns = [word for arm in (PLAIN, OURS) for word in (f"{ARMS[arm]}: % of time over", "moves")]
+    head = ["VMs a host", "placed", "hints", *columns]
     return markdown_table(head, lines)
-
-
-def checks_table(foretold: Iterable[Foretold]) -> str:
-    """Runs that are no points, by how busy they were."""
-    lines = [
-        [ARMS[each.arm], f"{100 * each.busy:.0f}", f"{each.curve_ms:.1f}", f"{each.was_ms:.1f}"]
-        + [f"{100 * each.off:+.0f}"]
-        for each in sorted(foretold, key=lambda each: (list(ARMS).index(each.arm), each.busy))
-    ]
-    return markdown_table(["arm", "CPUs busy, %", "p99 foretold, ms", "measured, ms", "off, %"], lines)
 
 
 def paper_table(rows: Sequence[Held], demands: Mapping[str, Demand], curves: Mapping[str, Curve]) -> str:
