@@ -80,7 +80,8 @@ class CpuUsed:
 @dataclass(frozen=True, slots=True)
 class CoresUsed:
     """By a workload between two looks; of that by threads that no request waits for, as CPU time, too.
-    `waiting`: how many of its threads were ready and waited, on average; None if some ended meanwhile."""
+    `waiting`: how many of its threads were ready and waited, on average; None if some
+    ended meanwhile and nobody tells."""
 
     cores: float
     background: float
@@ -102,12 +103,17 @@ def cores_between(begin: CpuUsed, end: CpuUsed, own: OwnCpu | None) -> CoresUsed
     total_s = sum(used_s.values())
     background_s = sum(spent_s for thread, spent_s in used_s.items() if thread in end.background)
     background_s += told.background_cores * seconds
-    waited_s = sum(waited_s - begin.waited_s.get(thread, 0.0) for thread, waited_s in end.waited_s.items())
+    waited_s = sum(
+        waited_s - begin.waited_s.get(thread, 0.0)
+        for thread, waited_s in end.waited_s.items()
+        if thread[0] not in told.pids
+    )
+    ended = begin.spent_s.keys() - end.spent_s.keys()
     return CoresUsed(
         max(LEAST_CPU_S, total_s) / seconds + told.cores,
         background_s / seconds,
         background_s,
-        None if begin.spent_s.keys() - end.spent_s.keys() else waited_s / seconds,
+        None if any(pid not in told.pids for pid, _ in ended) else waited_s / seconds + told.waiting,
     )
 
 

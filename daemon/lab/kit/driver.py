@@ -71,11 +71,13 @@ class WorkOrder:
 
 @dataclass(frozen=True, slots=True)
 class OwnCpu:
-    """What processes say of their own CPU time, for those that ended before they were looked at."""
+    """What processes say of their own CPU time, for those that ended before they were looked at.
+    `waiting`: how many of their threads were ready and waited, on average."""
 
     cores: float
     background_cores: float = 0.0
     pids: frozenset[int] = frozenset()
+    waiting: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

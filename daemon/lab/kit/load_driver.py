@@ -152,6 +152,7 @@ class ToolRun:
             figure(result, "cpu", "total_s") / window_s,
             figure(result, "background", "cpu_s") / window_s,
             frozenset({self.tool.process.pid}),
+            figure(result, "cpu", "waited_s") / window_s,
         )
 
     def stop(self) -> None:

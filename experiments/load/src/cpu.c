@@ -4,11 +4,45 @@
 #include "clock.h"
 #include "memory.h"
 
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct cpu_mark cpu_mark_make(const struct crew *crew)
 {
 	return (struct cpu_mark){.member_ns = memory_touched(crew->count, sizeof(uint64_t))};
+}
+
+/* Second in /proc/PID/schedstat (sched-stats.rst). Whatever has ended meanwhile waits no more. */
+static uint64_t waited_ns_of(const char *thread)
+{
+	char path[64];
+	uint64_t ran_ns, waited_ns = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/schedstat", thread);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) != 2)
+		waited_ns = 0;
+	fclose(file);
+	return waited_ns;
+}
+
+static uint64_t waited_ns_of_all(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	const struct dirent *entry;
+	uint64_t waited_ns = 0;
+
+	while (threads && (entry = readdir(threads)))
+		if (entry->d_name[0] != '.')
+			waited_ns += waited_ns_of(entry->d_name);
+	if (threads)
+		closedir(threads);
+	return waited_ns;
 }
 
 void cpu_mark_take(struct cpu_mark *mark, const struct crew *crew)
@@ -17,6 +51,7 @@ void cpu_mark_take(struct cpu_mark *mark, const struct crew *crew)
 	mark->process_ns = clock_process_cpu_ns();
 	for (size_t i = 0; i < crew->count; i++)
 		mark->member_ns[i] = clock_cpu_ns_of(crew->members[i].thread);
+	mark->waited_ns = waited_ns_of_all();
 }
 
 static double seconds_between(uint64_t from_ns, uint64_t to_ns)
@@ -41,6 +76,7 @@ void cpu_write(const struct crew *crew, const struct cpu_mark *from, const struc
 	json_open_object(json, "cpu");
 	json_real(json, "window_s", seconds_between(from->at_ns, to->at_ns));
 	json_real(json, "total_s", seconds_between(from->process_ns, to->process_ns));
+	json_real(json, "waited_s", seconds_between(from->waited_ns, to->waited_ns));
 	json_open_object(json, "threads");
 	for (size_t i = 0; i < crew->count; i++)
 		json_real(json, crew->members[i].name,

@@ -169,14 +169,15 @@ def test_a_process_that_has_ended_counts_by_its_own_account_and_the_others_as_th
     assert (silent.cores, silent.background) == pytest.approx((0.2, 0.0))
 
 
-def test_how_many_threads_waited_is_not_known_if_one_ended_meanwhile() -> None:
+def test_how_many_threads_waited_is_not_known_if_one_ended_meanwhile_and_does_not_tell() -> None:
     begin = CpuUsed(0, {(TOOL, 8): 0.5, (TOOL, 9): 2.0}, frozenset(), {(TOOL, 8): 0.1, (TOOL, 9): 0.0})
     end = CpuUsed(
         2_000_000_000, {(TOOL, 8): 0.7, (TOOL, 9): 2.4}, frozenset(), {(TOOL, 8): 0.7, (TOOL, 9): 1.4}
     )
     assert cores_between(begin, end, OWN).waiting == pytest.approx(1.0)
     one = replace(end, spent_s={(TOOL, 8): 0.7}, waited_s={(TOOL, 8): 0.7})
-    assert cores_between(begin, one, OWN).waiting is None
+    assert cores_between(begin, one, None).waiting is None
+    assert cores_between(begin, one, replace(OWN, waiting=0.9)).waiting == pytest.approx(0.9)
 
 
 def test_a_thread_that_came_counts_from_its_start_and_no_workload_has_used_nothing() -> None:
