@@ -58,9 +58,11 @@ busybox mkdir -p /root/dev/shm /root/dev/pts
 busybox mount -t tmpfs tmpfs /root/dev/shm
 busybox mount -t devpts devpts /root/dev/pts
 busybox ip link set lo up
-busybox chroot /root /bin/sh /run/layout.sh
+cd /root
+busybox mount -o move . / # the root of whoever enters this mount namespace, as `runc exec` does
+busybox chroot . /bin/sh /run/layout.sh
 export TMPDIR=/run/scratch
-busybox chroot /root /bin/sh -c "exec /bin/bash /run/job.sh </dev/null"
+busybox chroot . /bin/sh -c "exec /bin/bash /run/job.sh </dev/null"
 busybox echo "{EXIT_MARK}$?"
 busybox reboot -f
 """

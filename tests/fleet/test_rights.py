@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dasec.linux.cgroupfs import find_hierarchy
 from guests.waiting import gone, wait_for
 
 from .in_pod import ASKS, Daemon, begin, capabilities, engine, shipped
@@ -18,6 +19,7 @@ from .pod import Pod
 
 pytestmark = pytest.mark.host
 
+NAMESPACE = "nsenter --cgroup=/proc/1/ns/cgroup"
 NO_COUNTERS = "counters are read from /proc, thread by thread: the kernel refuses the BPF object"
 RIGHTS = {
     "SYS_NICE": "cannot write any knob: sched_setaffinity: Operation not permitted",
@@ -98,6 +100,11 @@ def test_without_one_of_its_volumes_it_does_not_start(tmp_path: Path, name: str)
 @pytest.mark.parametrize("what", ["containerd", "hostPID"])
 def test_without_what_runs_on_the_host_nobody_opts_in(tmp_path: Path, what: str) -> None:
     manifest = without_volume(what) | ({"hostPID": False} if what == "hostPID" else {})
-    with started(tmp_path, manifest) as (pod, _):
+    with started(tmp_path, manifest) as (pod, daemon):
+        if what == "hostPID" and find_hierarchy().version == 2:
+            # Its first process is in the container's own cgroup namespace, which v1 has none of.
+            wait_for(lambda: gone(daemon))
+            assert NAMESPACE in pod.said()
+            return
         wait_for(lambda: pod.is_ready() and pod.status()["periods"] > 10)
         assert pod.status()["workloads"] == []

@@ -26,10 +26,11 @@ GROUPS = (
 )
 HOTPLUG = "tests/host/test_cpu_hotplug.py"
 BPF = "tests/host/test_thread_counters.py"
-END_TO_END = "tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace"
+END_TO_END = "'tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace[{}]'"
+"""With one policy in each guest: it takes a minute there."""
 
 ON_EEVDF = [
-    TestsRun(EEVDF, layout, " ".join((CONTRACT, GROUPS, *once, BPF, END_TO_END)))
+    TestsRun(EEVDF, layout, " ".join((CONTRACT, GROUPS, *once, BPF, END_TO_END.format("dasec"))))
     for layout, once in (
         (CgroupLayout.V2, (HOTPLUG,)),  # CPUs are the same whatever the layout
         (CgroupLayout.HYBRID, ()),
@@ -39,7 +40,7 @@ ON_EEVDF = [
 ON_CFS = TestsRun(
     CFS,
     CgroupLayout.V2,
-    f"{CONTRACT} tests/host/test_masks.py {QUOTAS} '{END_TO_END}[static]'",
+    f"{CONTRACT} tests/host/test_masks.py {QUOTAS} {END_TO_END.format('static')}",
 )
 """Whether the paper's rules find anything to do without slices depends on chance; static always does."""
 
