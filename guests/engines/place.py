@@ -35,6 +35,7 @@ for place in docker containerd containers lxc; do
     mount -t tmpfs -o mode=755 tmpfs /var/lib/$place
 done
 rmdir /run/systemd # or they ask a systemd that is not there
+mkdir -p "${TMPDIR:-/tmp}" # which may have been below /run
 ip link set lo up 2>/dev/null || true
 touch /run/ready
 exec sleep infinity
