@@ -18,8 +18,19 @@ from typing import NamedTuple
 import click
 
 from .capacity import kept
-from .curves import PLAIN, Curve, measured, measured_hosts, other_seeds, other_studies
+from .curves import (
+    PLAIN,
+    VM_CORES,
+    Curve,
+    measured,
+    measured_hosts,
+    measured_waits,
+    other_seeds,
+    other_studies,
+    waits_seen,
+)
 from .demand import Demand, VmSource
+from .foreseen import foreseen_table
 from .jobs import (
     FOLLOWING,
     Done,
@@ -31,7 +42,7 @@ from .jobs import (
     lived,
     spread_at,
 )
-from .measured_tables import checks_table, hosts_table
+from .measured_tables import checks_table, hosts_table, waits_table
 from .tables import (
     Held,
     HeldMoving,
@@ -46,23 +57,20 @@ from .tables import (
 )
 from .traces import Traces
 
-MEASURED_CORES = 1.53
-"""What a VM of the measured runs used (curves.SWEEP, ratio 1)."""
-
 DEMANDS = {
-    "as measured": Demand(MEASURED_CORES),
-    "a third of it": Demand(MEASURED_CORES / 3),
-    "higher peaks": Demand(MEASURED_CORES, swing=1.0),
-    "no day": Demand(MEASURED_CORES, swing=0.0),
-    "more noise": Demand(MEASURED_CORES, noise=0.6),
+    "as measured": Demand(VM_CORES),
+    "a third of it": Demand(VM_CORES / 3),
+    "higher peaks": Demand(VM_CORES, swing=1.0),
+    "no day": Demand(VM_CORES, swing=0.0),
+    "more noise": Demand(VM_CORES, noise=0.6),
 }
 
 
 def recorded(folder: Path) -> dict[str, VmSource]:
     """The same two sizes of VMs, with the days of that folder."""
     return {
-        "as measured": Traces.read(folder, MEASURED_CORES),
-        "a third of it": Traces.read(folder, MEASURED_CORES / 3),
+        "as measured": Traces.read(folder, VM_CORES),
+        "a third of it": Traces.read(folder, VM_CORES / 3),
     }
 
 
@@ -103,14 +111,14 @@ def _shown(label: str, jobs: Sequence[object], done: Iterable[Done]) -> Iterator
 def command(hosts: int, seeds: int, out: Path, traces: Path | None, dask: str | None) -> None:
     """Simulate, and write the results."""
     demands: Mapping[str, VmSource] = DEMANDS if traces is None else recorded(traces)
-    curves = measured()
+    curves, waits = measured(), measured_waits()
     out.mkdir(parents=True, exist_ok=True)
     with spread_at(dask) as spread:
-        large, small = held_jobs(demands, curves, hosts, seeds), life_jobs(demands, curves, seeds)
+        large, small = held_jobs(demands, curves, hosts, seeds), life_jobs(demands, waits, seeds)
         held = [
             row for rows in _shown("what hosts hold", large, spread.each(holdings, large)) for row in rows
         ]
-        moving = held_moving_jobs(demands, curves, seeds)
+        moving = held_moving_jobs(demands, curves, waits, seeds)
         held_moving = [
             row
             for rows in _shown("what hosts hold with hints", moving, spread.each(holdings_moving, moving))
@@ -125,6 +133,8 @@ def command(hosts: int, seeds: int, out: Path, traces: Path | None, dask: str | 
     picture(curves, held, out / "figure.png")
     tables = [
         hosts_table(measured_hosts(), other_seeds()),
+        waits_table(waits_seen()),
+        foreseen_table(waits),
         checks_table(other_studies()),
         capacity_table(held),
         held_moving_table(held_moving),

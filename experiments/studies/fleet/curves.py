@@ -1,5 +1,4 @@
-"""p99 of one host over how busy it is, and how much of those who want a CPU waits: as the deterministic
-machine measured them."""
+"""p99 and waiting of one host over how busy it is, as the deterministic machine measured them."""
 
 from __future__ import annotations
 
@@ -20,6 +19,9 @@ STUDIES = Path(__file__).resolve().parent.parent
 HOSTS = "fleet/results/hosts"
 """16 CPUs with 1 to 9 VMs of `bursts`, every arm, three seeds each (hosts.toml)."""
 
+WAITS = "fleet/results/waits"
+"""The same hosts with EEVDF and our own scheduler, and for how long their threads waited (waits.toml)."""
+
 CHECKS = (
     *("testbed/results/sweep", "testbed/results/causes", "testbed/results/headline"),
     *("sched_ext/results/sixteen", "sched_ext/results/sixteen-busy"),
@@ -30,6 +32,10 @@ VMS = "bursts-130-"
 """The kind of VMs of which all curves are: their threads are free to move."""
 
 CPUS = 16
+
+VM_CORES = 1.53
+"""What each VM of those runs used."""
+
 PLAIN, CRITICAL, ORACLE, OURS = "none", "critical", "oracle", "scx"
 ARMS_MEASURED = (PLAIN, CRITICAL, ORACLE, OURS)
 
@@ -37,37 +43,31 @@ Floats = NDArray[np.float64]
 
 
 class Point(NamedTuple):
-    """CPUs used of all, mean p99 of the VMs, and of their threads that wanted a CPU the part that waited."""
+    """CPUs used of all, and mean p99 of the VMs."""
 
     busy: float
     p99_ms: float
-    wait: float
 
 
 @dataclass(frozen=True)
 class Curve:
-    """p99 in ms and waiting part (0 to 1) by part of the CPUs used. Constant below the least busy run; above
-    the busiest one p99 is not known: infinite, so that nothing is claimed there."""
+    """p99 in ms by part of the CPUs used. Constant below the least busy run; above the busiest one nothing is
+    known: infinite, so that nothing is claimed there."""
 
     busiest: float
     _inside: Callable[[Floats], Floats]
-    _waits: Callable[[float], float]
     _least: float
 
     @classmethod
     def through(cls, points: Sequence[Point]) -> Curve:
         """Monotone between the points, of the logarithm: p99 grows manifold."""
-        busy, p99_ms, wait = zip(*sorted(points), strict=True)
-        return cls(busy[-1], PchipInterpolator(busy, np.log(p99_ms)), PchipInterpolator(busy, wait), busy[0])
+        busy, p99_ms = zip(*sorted(points), strict=True)
+        return cls(busy[-1], PchipInterpolator(busy, np.log(p99_ms)), busy[0])
 
     def p99_ms(self, busy: Floats) -> Floats:
         """Of as many hosts as are asked for."""
         inside = np.clip(busy, self._least, self.busiest)
         return np.where(busy > self.busiest, np.inf, np.exp(self._inside(inside)))
-
-    def wait(self, busy: float) -> float:
-        """Of one host; beyond the busiest point as much as there."""
-        return float(self._waits(min(max(busy, self._least), self.busiest)))
 
     @property
     def alone_ms(self) -> float:
@@ -78,6 +78,26 @@ class Curve:
         """How busy a host may be for a p99 within the limit."""
         grid = np.linspace(0, self.busiest, 10_001)
         return float(grid[self.p99_ms(grid) <= limit_ms].max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Of a host's threads that want a CPU the part that waits (0 to 1), by part of the CPUs used. Constant
+    beyond the least busy and the busiest run."""
+
+    busiest: float
+    _inside: Callable[[float], float]
+    _least: float
+
+    @classmethod
+    def through(cls, points: Sequence[tuple[float, float]]) -> Waits:
+        """Monotone between the points: (busy, wait)."""
+        busy, wait = zip(*sorted(points), strict=True)
+        return cls(busy[-1], PchipInterpolator(busy, wait), busy[0])
+
+    def part(self, busy: float) -> float:
+        """Of one host."""
+        return float(self._inside(min(max(busy, self._least), self.busiest)))
 
 
 class Host(NamedTuple):
@@ -110,6 +130,23 @@ def measured() -> Mapping[str, Curve]:
     """All arms' curves."""
     known = measured_hosts()
     return {arm: curve_of(arm, known) for arm in ARMS_MEASURED}
+
+
+def waits_seen() -> Mapping[str, Sequence[tuple[float, float]]]:
+    """(busy, wait) of EEVDF, the mean of both of its runs, and of our own scheduler."""
+    points: dict[str, list[tuple[float, float]]] = {PLAIN: [], OURS: []}
+    for block in _blocks(WAITS):
+        for arm, of in points.items():
+            runs = [run for run in block["runs"] if run["arm"].removesuffix("-again") == arm]
+            busy = statistics.fmean(_point(run).busy for run in runs)
+            waiting = statistics.fmean(sum(vm["waiting"] for vm in run["tenants"]) for run in runs)
+            of.append((busy, waiting / (waiting + busy * CPUS)))
+    return {arm: sorted(of) for arm, of in points.items()}
+
+
+def measured_waits() -> Mapping[str, Waits]:
+    """As curves."""
+    return {arm: Waits.through(of) for arm, of in waits_seen().items()}
 
 
 class Foretold(NamedTuple):
@@ -160,8 +197,8 @@ def _foretold(what: str, arm: str, curve: Curve, runs: Sequence[Point]) -> Foret
 
 
 def _mean(points: Sequence[Point]) -> Point:
-    busy, p99_ms, wait = zip(*points, strict=True)
-    return Point(statistics.fmean(busy), statistics.geometric_mean(p99_ms), statistics.fmean(wait))
+    busy, p99_ms = zip(*points, strict=True)
+    return Point(statistics.fmean(busy), statistics.fmean(p99_ms))
 
 
 def _blocks(name: str) -> Iterator[Mapping[str, Any]]:
@@ -170,7 +207,5 @@ def _blocks(name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _point(run: Mapping[str, Any]) -> Point:
-    """Older runs did not say who waited."""
     found = seen(run)
-    waiting = sum(vm.get("waiting") or 0.0 for vm in run["tenants"])
-    return Point(found.cores / CPUS, found.p99_ms, waiting / (waiting + found.cores))
+    return Point(found.cores / CPUS, found.p99_ms)

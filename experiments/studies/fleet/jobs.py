@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from .capacity import busy_parts, held, kept
-from .curves import OURS, PLAIN, Curve, Floats
+from .curves import OURS, PLAIN, Curve, Floats, Waits
 from .demand import VmSource
 from .moves import Start, live
 from .tables import Held, HeldMoving, Life
@@ -84,7 +84,7 @@ class LifeJob(NamedTuple):
     start: Start
     arm: str | None
     seed: int
-    curves: Mapping[str, Curve]
+    waits: Mapping[str, Waits]
 
 
 class HeldMovingJob(NamedTuple):
@@ -95,6 +95,7 @@ class HeldMovingJob(NamedTuple):
     arm: str | None
     seed: int
     curves: Mapping[str, Curve]
+    waits: Mapping[str, Waits]
 
 
 def held_jobs(
@@ -115,11 +116,11 @@ def holdings(job: HeldJob) -> list[Held]:
 
 
 def held_moving_jobs(
-    demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seeds: int
+    demands: Mapping[str, VmSource], curves: Mapping[str, Curve], waits: Mapping[str, Waits], seeds: int
 ) -> list[HeldMovingJob]:
     """Both sizes of VMs, without hints and with those of each kind of hosts, and every seed."""
     return [
-        HeldMovingJob(name, demands[name], arm, seed, curves)
+        HeldMovingJob(name, demands[name], arm, seed, curves, waits)
         for name in MOVED_VMS
         for arm in (None, *FOLLOWING)
         for seed in range(seeds)
@@ -130,7 +131,7 @@ def holdings_moving(job: HeldMovingJob) -> list[HeldMoving]:
     """Every limit and arm, placed by number."""
 
     def busy(vms_each: int) -> Floats:
-        start, told = Start.EVEN_NUMBERS, _told(job.arm, job.curves)
+        start, told = Start.EVEN_NUMBERS, _told(job.arm, job.waits)
         return live(job.demand, MOVED_HOSTS, vms_each, start, MOVED_DAYS, job.seed, told).busy
 
     found = _held(job.curves, (job.arm,) if job.arm else FOLLOWING, busy)
@@ -140,8 +141,8 @@ def holdings_moving(job: HeldMovingJob) -> list[HeldMoving]:
     ]
 
 
-def _told(arm: str | None, curves: Mapping[str, Curve]) -> Curve | None:
-    return None if arm is None else curves[arm]
+def _told(arm: str | None, waits: Mapping[str, Waits]) -> Waits | None:
+    return None if arm is None else waits[arm]
 
 
 def _held(
@@ -156,10 +157,10 @@ def _held(
     return {(limit, arm): held(busy_at, curves[arm], limit * alone_ms) for limit in LIMITS for arm in asked}
 
 
-def life_jobs(demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seeds: int) -> list[LifeJob]:
+def life_jobs(demands: Mapping[str, VmSource], waits: Mapping[str, Waits], seeds: int) -> list[LifeJob]:
     """Every size of VMs, placement, without hints and with those of each kind of hosts, and every seed."""
     return [
-        LifeJob(name, demands[name], each, start, arm, seed, curves)
+        LifeJob(name, demands[name], each, start, arm, seed, waits)
         for name, each in MOVED_VMS.items()
         for start in Start
         for arm in (None, *FOLLOWING)
@@ -169,6 +170,6 @@ def life_jobs(demands: Mapping[str, VmSource], curves: Mapping[str, Curve], seed
 
 def lived(job: LifeJob) -> Life:
     """What it went through."""
-    told = _told(job.arm, job.curves)
+    told = _told(job.arm, job.waits)
     found = live(job.demand, MOVED_HOSTS, job.vms_each, job.start, MOVED_DAYS, job.seed, told)
     return Life(f"{job.vms_each} {job.name}", job.start.value, job.arm, job.seed, found)

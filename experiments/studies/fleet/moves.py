@@ -18,7 +18,7 @@ from dasec.placement import AdvisedMove, FleetHost, Lately, Resident, hint
 from dasec.placement.waits import queued_part
 
 from .capacity import balanced
-from .curves import CPUS, Curve, Floats
+from .curves import CPUS, Floats, Waits
 from .demand import STEPS, Vms, VmSource
 
 VCPUS = 16
@@ -66,11 +66,11 @@ class LivingFleet:
     been: dict[tuple[int, int], int]
     moved: dict[int, int]
 
-    def shown(self, asked: Floats, busy: Floats, curve: Curve) -> list[FleetHost]:
-        """As the recorded numbers have it, of hosts like that curve's."""
+    def shown(self, asked: Floats, busy: Floats, known: Waits) -> list[FleetHost]:
+        """As the recorded numbers have it, of hosts that wait like that."""
         found = []
         for host in range(self.hosts):
-            wait = waiting_part(float(busy[host]), curve)
+            wait = waiting_part(float(busy[host]), known)
             there = np.flatnonzero(self.where == host)
             running = asked[there] * min(1.0, 1 / max(busy[host], 1e-9))
             waits = running * wait / (1 - wait) if wait < 1 else running
@@ -102,14 +102,15 @@ class LivingFleet:
         return Made(step, vm, source, target)
 
 
-def waiting_part(busy: float, curve: Curve) -> float:
+def waiting_part(busy: float, waits: Waits) -> float:
     """Of those who want a core, how many wait, if that part of the cores would be used without waiting. Who
     is busier than any measured host waits at least as the queue has it with which the rule simulates."""
-    measured = curve.wait(busy)
-    return measured if busy <= curve.busiest else max(measured, _queued(busy))
+    measured = waits.part(busy)
+    return measured if busy <= waits.busiest else max(measured, queued(busy))
 
 
-def _queued(busy: float) -> float:
+def queued(busy: float) -> float:
+    """The same, by that queue."""
     low, high = min(busy, 1.0) * CPUS, 4.0 * CPUS
     for _ in range(HALVINGS):
         runnable = (low + high) / 2
@@ -130,7 +131,7 @@ def placed(
 
 
 def live(
-    source: VmSource, hosts: int, vms_each: int, start: Start, days: int, seed: int, told: Curve | None
+    source: VmSource, hosts: int, vms_each: int, start: Start, days: int, seed: int, told: Waits | None
 ) -> Lived:
     """The same demand for all starts. `told`: hints are followed, of hosts that wait like that; None: no
     hints."""
@@ -153,7 +154,7 @@ def _days(vms: Vms, random: np.random.Generator, days: int) -> Iterator[Floats]:
         yield from vms.day(random)
 
 
-def _follow_all(fleet: LivingFleet, asked: Floats, busy: Floats, step: int, told: Curve) -> Iterator[Made]:
+def _follow_all(fleet: LivingFleet, asked: Floats, busy: Floats, step: int, told: Waits) -> Iterator[Made]:
     while (move := hint(fleet.shown(asked, busy, told), fleet.lately(step))) is not None:
         yield fleet.follow(move, step)
         busy = np.bincount(fleet.where, asked, fleet.hosts) / CPUS
