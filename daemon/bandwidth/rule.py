@@ -28,9 +28,9 @@ never sleeps, so nobody wakes it, as if nobody waited. Longer would be the time 
 computes."""
 
 WORTH_PERCENT = 1
-"""Of the limit: if those that could be capped use less, caps would give nobody time. Whoever only computes
-below a limit is stopped so often that it may pass for somebody who is waited for: then a sleeping thread was
-all that was left to cap, and its cap was written again and again (tests/host/test_limits_kept.py)."""
+"""Of the limit: if those that could be capped use less, caps would give nobody time. Where there is no
+critical path to see, all that compute count as waited for (SILENT in critical/scores.py): then only a
+sleeping thread was left to cap, and its cap was written again and again (tests/host/test_limits_kept.py)."""
 
 LOOSE_LOOKS = 2
 """So many looks in a row at which it does not bind, and the caps go."""
