@@ -80,8 +80,8 @@ class CpuUsed:
 @dataclass(frozen=True, slots=True)
 class CoresUsed:
     """By a workload between two looks; of that by threads that no request waits for, as CPU time, too.
-    `waiting`: how many of its threads were ready and waited, on average; None if some
-    ended meanwhile and nobody tells."""
+    `waiting`: how many of its threads were ready and waited, on average; None if some ended meanwhile and
+    nobody tells."""
 
     cores: float
     background: float

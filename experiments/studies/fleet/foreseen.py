@@ -13,7 +13,7 @@ from .curves import CPUS, VM_CORES, Waits
 from .measured_tables import ARMS
 from .moves import VCPUS
 
-VMS = (4, 6, 7, 8, 9)
+SIZES = (4, 6, 7, 8, 9)
 """So many on the host that one leaves, or comes to: below that nobody waits."""
 
 MOST = 9
@@ -34,7 +34,7 @@ class Foreseen(NamedTuple):
 def foreseen(waits: Mapping[str, Waits]) -> Iterator[Foreseen]:
     """Every such move."""
     for arm, known in waits.items():
-        for vms in VMS:
+        for vms in SIZES:
             now = known.part(vms * VM_CORES / CPUS)
             waiting = VM_CORES * now / (1 - now)
             residents = (Resident("vm", VCPUS, VM_CORES, waiting, waiting),) * vms
