@@ -76,7 +76,7 @@ def inside(*command: str) -> str:
     """What a command says in the overlay; nothing where there is none of that name."""
     if shutil.which(command[0], path=PATHS) is None:
         return ""
-    environment = {"PATH": PATHS, "HOME": "/run/home", "LC_ALL": "C.UTF-8"}
+    environment = {"PATH": PATHS, "HOME": "/run/home", "LC_ALL": "C.UTF-8", "ANSIBLE_PIPELINING": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd="/")
     return done.stdout
 

@@ -77,6 +77,7 @@ def test_a_removal_that_fails_at_each_of_its_tasks_leaves_every_host_as_before(
     assert {fleet.host(name).runs() for name in fleet.names} == {f"1.0\n{CONFIG}"}
 
 
+@pytest.mark.thorough
 def test_a_first_installation_that_fails_at_each_of_its_tasks_leaves_bare_hosts_bare(
     old: Path, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from tests.contract.stage import MainlineStage
 
 from ..unit.service.command import NOBODY
 from .group import TestGroup
-from .running import loaded
+from .running import RATE, loaded
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +54,7 @@ def group() -> Iterator[TestGroup]:
 @pytest.fixture
 def busy() -> Iterator[list[int]]:
     """The tids of a process whose threads burn now and then; its pid is the first."""
-    with loaded("threads", "--threads", "7", "--burst-us", "300", "--rate", "100") as (process, ready):
+    with loaded("threads", "--threads", "7", "--burst-us", "300", "--rate", str(RATE)) as (process, ready):
         yield [process.pid, *ready["tids"]]
 
 

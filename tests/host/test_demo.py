@@ -109,6 +109,7 @@ def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.alone  # it compares all of the host: tests beside it set policies of their own threads
 @pytest.mark.host
+@pytest.mark.thorough
 def test_a_short_demo_measures_every_arm_and_leaves_nothing(tmp_path: Path) -> None:
     files = ["--json", "d.json", "--records", "records"]
     process = dasec("demo", *SHORT, "--policies", ",".join(POLICIES), *files, folder=tmp_path)

@@ -29,6 +29,7 @@ def finished(folder: Path) -> list[tuple[str, int]]:
 
 
 @pytest.mark.host
+@pytest.mark.thorough
 def test_a_short_suite_is_interrupted_goes_on_and_leaves_a_report_and_nothing_else(
     repository: Path, tmp_path: Path
 ) -> None:

@@ -72,7 +72,7 @@ def stage(tmp_path: Path) -> Iterator[PatchedStage]:
 @pytest.fixture
 def busy() -> Iterator[int]:
     """A process whose threads burn now and then."""
-    with burner(8, rate=20, burst_us=100) as process:
+    with burner() as process:
         yield process.pid
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dasec.lab.load_tool import find_tool
 
+pytestmark = pytest.mark.thorough
 HERE = Path(__file__).parent
 
 

@@ -32,6 +32,13 @@ SHARES_S = 3.0
 SOON_S = 10
 TRIES = 6
 HOG = "while True: pass"
+TOGETHER = """
+import os
+begin, held = os.pipe()
+any(os.fork() == 0 for _ in range({others})) # a child makes no more
+os.close(held)
+os.read(begin, 1)
+"""
 
 T = TypeVar("T")
 
@@ -65,17 +72,19 @@ class Vm:
     def weigh(self, weight: int) -> None:
         (self.path / "cpu.weight").write_text(str(weight))
 
-    def run(self, program: str, cpus: set[int] | None = None) -> None:
-        """A Python program, from when it says that it has begun: starting takes a second here."""
+    def run(self, program: str, cpus: set[int] | None = None, times: int = 1) -> None:
+        """A Python program, in so many processes that begin together, from when each has said that it has: to
+        start one takes a second here, and more beside others."""
 
         def enter() -> None:
             (self.path / "cgroup.procs").write_text(str(os.getpid()))
 
-        begin = f"import os\nos.sched_setaffinity(0, {cpus or {0, 1}})\nprint(flush=True)\n"
-        command = [sys.executable, "-c", begin + program]
+        begin = TOGETHER.format(others=times - 1) if times > 1 else "import os\n"
+        begin += f"os.sched_setaffinity(0, {cpus or {0, 1}})\nprint(flush=True)\n"
+        command = [sys.executable, "-I", "-S", "-c", begin + program]
         self.programs.append(subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=enter))
-        assert self.programs[-1].stdout is not None
-        assert self.programs[-1].stdout.readline() == b"\n"
+        assert (said := self.programs[-1].stdout) is not None
+        assert [said.readline() for _ in range(times)] == [b"\n"] * times
 
     def used_s(self) -> float:
         said = (self.path / "cpu.stat").read_text().split()

@@ -30,16 +30,21 @@ from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, Vm, identity, state, used_m
 
 pytestmark = NEEDS_SCHED_EXT
 
-SETTINGS = 'policy = "none"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\npartial = true\n'
+SETTINGS = (
+    'period_ms = 200\npolicy = "none"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\npartial = true\n'
+)
 SLICE_NS = 5_000_000
 
-FAMILY = """
+IDLER = "import time; time.sleep(1000)"
+"""One that computed would slow the start of the daemon: this machine's CPUs are one of its host's."""
+
+FAMILY = f"""
 import subprocess, sys, threading, time
 def beget():
     while True:
         subprocess.run([sys.executable, "-S", "-c", "import time; time.sleep(1)"])
 for _ in range(2): threading.Thread(target=beget).start()
-subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+subprocess.Popen([sys.executable, "-S", "-c", {IDLER!r}])
 """
 """Has children all the time, and one that stays."""
 
@@ -178,7 +183,7 @@ def test_if_the_keeper_is_killed_too_restore_puts_every_policy_back(
 
 def test_the_command_takes_the_workloads_of_a_configuration(vms: dict[str, Vm], tmp_path: Path) -> None:
     vms["ours"] = vm = Vm("ours")
-    vm.run(HOG)
+    vm.run(IDLER)
     config = configuration(tmp_path, "", f'cgroup = "/scx.slice/{vm.path.name}"')
     with daemon_that_has(vm, tmp_path, "scx", "--partial", str(config)) as command:
         command.terminate()

@@ -23,7 +23,7 @@ from .machine import HOG, NEEDS_SCHED_EXT, Vm, state, used_meanwhile, wait_for
 pytestmark = NEEDS_SCHED_EXT
 
 OTHERS = Path(__file__).resolve().parents[1] / "host/bpf"
-SETTINGS = 'period_ms = 40\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\n'
+SETTINGS = 'period_ms = 200\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\n'
 HOUR_NS = 3600 * 10**9
 WATCHDOG_S = 5
 """timeout_ms of scx_dasec.bpf.c. It looks every half of that."""

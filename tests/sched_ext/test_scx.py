@@ -65,8 +65,7 @@ def test_vms_share_a_cpu_by_their_weights_however_many_threads_they_have(
     scheduler: Scheduler, vms: dict[str, Vm]
 ) -> None:
     vms["light"], vms["heavy"] = Vm("light", 100), Vm("heavy", 300)
-    for _ in range(3):
-        vms["light"].run(HOG, {0})
+    vms["light"].run(HOG, {0}, times=3)
     vms["heavy"].run(HOG, {0})
     time.sleep(1)
     used = used_meanwhile(vms)
@@ -77,8 +76,7 @@ def test_one_thread_of_a_heavy_vm_gets_its_share_beside_ten_of_a_light_one(
     scheduler: Scheduler, vms: dict[str, Vm]
 ) -> None:
     vms["heavy"], vms["light"] = Vm("heavy", 100), Vm("light", 10)
-    for _ in range(10):
-        vms["light"].run(HOG, {0})
+    vms["light"].run(HOG, {0}, times=10)
     vms["heavy"].run(HOG, {0})
     time.sleep(1)
     used = used_meanwhile(vms)
@@ -89,9 +87,8 @@ def test_two_threads_get_half_of_two_cpus_beside_sixty_of_another_vm(
     scheduler: Scheduler, vms: dict[str, Vm]
 ) -> None:
     vms["few"], vms["many"] = Vm("few"), Vm("many")
-    vms["many"].run("for _ in range(6): os.fork()\n" + HOG)
-    for _ in range(2):
-        vms["few"].run(HOG)
+    vms["many"].run(HOG, times=60)
+    vms["few"].run(HOG, times=2)
     time.sleep(1)
     used = used_meanwhile(vms)
     assert used["few"] / sum(used.values()) == pytest.approx(0.5, abs=0.06)
@@ -128,8 +125,7 @@ def test_who_is_waited_for_is_critical_and_a_hog_is_not(scheduler: Scheduler, vm
 def test_a_pair_gets_its_share_beside_hogs_of_another_vm(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
     vms["pair"], vms["hogs"] = Vm("pair"), Vm("hogs")
     vms["pair"].run(PING_PONG, {0})
-    for _ in range(4):
-        vms["hogs"].run(HOG, {0})
+    vms["hogs"].run(HOG, {0}, times=4)
     time.sleep(1)
     used = used_meanwhile(vms)
     assert used["pair"] / sum(used.values()) == pytest.approx(0.5, abs=0.08)
@@ -155,10 +151,8 @@ def test_a_vm_that_fakes_importance_before_many_hogs_of_its_own_gets_its_share(
 ) -> None:
     vms["faker"], vms["batch"] = Vm("faker"), Vm("batch")
     vms["batch"].run(HOG, {0})
-    for _ in range(3):
-        vms["faker"].run(FAKER, {0})
-    for _ in range(10):
-        vms["faker"].run(HOG, {0})
+    vms["faker"].run(HOG, {0}, times=10)
+    vms["faker"].run(FAKER, {0}, times=3)
     time.sleep(1)
     used = used_meanwhile(vms)
     assert used["batch"] / sum(used.values()) == pytest.approx(0.5, abs=0.08)
