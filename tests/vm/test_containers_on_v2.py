@@ -1,4 +1,4 @@
-"""Pods and containers where cgroup v2 is all there is: by containerd and runc in a guest without systemd."""
+"""Pods, and the containers of real engines, where cgroup v2 is all there is: in a guest without systemd."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from tests.vm.errands import TestsRun
 
 from .test_kernels_and_layouts import CONSOLE_TAIL, EEVDF
 
+ENGINES = "tests/host/engines"
+BEGINS = "managed_within or outlive"
+
 RUNS = {
     "containers": TestsRun(EEVDF, CgroupLayout.V2, "tests/host/test_containers.py tests/fleet/test_pod.py"),
     "rights": TestsRun(EEVDF, CgroupLayout.V2, "tests/fleet/test_rights.py"),
+    "engines, found": TestsRun(EEVDF, CgroupLayout.V2, f"{ENGINES}/test_discovery.py"),
+    "engines, begin": TestsRun(EEVDF, CgroupLayout.V2, f"{ENGINES}/test_managed.py -k '{BEGINS}'"),
+    "engines, end": TestsRun(EEVDF, CgroupLayout.V2, f"{ENGINES}/test_managed.py -k 'not ({BEGINS})'"),
 }
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(3600)]

@@ -99,11 +99,11 @@ def test_what_docker_update_sets_stays_docker_s_while_and_after_weights_are_give
             docker.say("update", "--cpu-shares", "333", "web")
             since_ns = time.monotonic_ns()
             wait_for(lambda: _looks_since(daemon, since_ns) > 2)
-            assert _shares(group) == 333
+            assert _weight(group) == _weight_by(333)
             daemon.end(signal.SIGTERM)
         own = cgroupfs.find_hierarchy().directory(group)
         assert inhabitants(group) == before._replace(
-            groups={**before.groups, own: {**before.groups[own], "weight": 333}}
+            groups={**before.groups, own: {**before.groups[own], "weight": _weight_by(333)}}
         )
 
 
@@ -116,19 +116,20 @@ def test_docker_update_of_a_weight_that_we_hold_is_answered_as_configured(
     docker.start("db")
     pids = [docker.pid("web"), docker.pid("db")]
     groups = [group_of(pid) for pid in pids]
+    before = [_weight(group) for group in groups]
     told = RESTLESS.format(foreign=foreign) + f'[[workload]]\nname = "both"\npids = {pids}\n'
     with Daemon(docker.place, tmp_path, told) as daemon:
-        wait_for(lambda: all(_shares(group) != 1024 for group in groups))
+        wait_for(lambda: all(map(int.__ne__, map(_weight, groups), before)))
         docker.say("update", "--cpu-shares", "3333", "web")
         daemon.wait_to_say("somebody else")
         if foreign == "yield":
             since_ns = time.monotonic_ns()
             wait_for(lambda: _looks_since(daemon, since_ns) > 2)
-            assert _shares(groups[0]) == 3333
+            assert _weight(groups[0]) == _weight_by(3333)
         else:
-            wait_for(lambda: _shares(groups[0]) != 3333)
+            wait_for(lambda: _weight(groups[0]) != _weight_by(3333))
         daemon.end(signal.SIGTERM)
-    assert [_shares(group) for group in groups] == [3333, 1024], "what Docker wrote, and what was there"
+    assert [_weight(group) for group in groups] == [_weight_by(3333), before[1]], "Docker's, the one before"
     docker.remove("web")
     docker.remove("db")
 
@@ -142,5 +143,10 @@ def _looks_since(daemon: Daemon, since_ns: int) -> int:
     return sum(clock_ns > since_ns for clock_ns, _ in daemon.looks())
 
 
-def _shares(group: str) -> int:
+def _weight(group: str) -> int:
     return cgroupfs.read_weight(cgroupfs.find_hierarchy().weight_file(group))
+
+
+def _weight_by(shares: int) -> int:
+    """What Docker writes for `--cpu-shares`: on cgroup v2 runc's ConvertCPUSharesToCgroupV2Value()."""
+    return shares if cgroupfs.find_hierarchy().version == 1 else 1 + (shares - 2) * 9999 // 262142
