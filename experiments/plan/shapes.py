@@ -116,9 +116,11 @@ def fan_out(
     )
 
 
-def server(background: Background) -> Shape:
-    """One thread that another process feeds."""
+def server(background: Background, *, answers: bool = False) -> Shape:
+    """One thread that another process feeds, and that may wake it with its answers."""
     options = {"variant": "fanout", "helpers": "0", "serial-us": "1100"}
+    if answers:
+        options["answers"] = ""
     return Shape(1, ("main",), 136, 1100, 1100, options, background=background, fed=True)
 
 

@@ -44,6 +44,8 @@ class Workload:
     step_to_per_s: Positive | None = None
     """From the middle of the measured part on; left out: nothing changes."""
     kind: Literal["fan-out", "pipeline", "convoy", "server"] = FAN_OUT
+    answers: bool = False
+    """Does the process that asks a server wait for its answers?"""
     background: Annotated[int, Field(ge=0)] = 0
     burst_us: Count = 10_000
     bursts_per_s: Positive = 24.0
@@ -68,6 +70,8 @@ class Workload:
             )
         if self.kind == "server" and self.serving > 1:
             raise ValueError(f"{self.serving} threads of {self.threads} serve: a server is one thread")
+        if self.answers and self.kind != "server":
+            raise ValueError(f"answers are of a server, not of {self.kind}: leave them out")
         if self.wakes != "none" and not self.background:
             raise ValueError("wakes is of background threads: give background")
         if self.kind != FAN_OUT and not self.background:
@@ -102,7 +106,7 @@ class Workload:
         elif self.kind == "pipeline":
             made = pipeline(serving - 1, bursts)
         elif self.kind == "server":
-            made = server(bursts)
+            made = server(bursts, answers=self.answers)
         else:
             made = convoy(serving - 2, bursts)
         return replace(made, rate_per_s=rate_per_s)

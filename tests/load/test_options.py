@@ -31,6 +31,7 @@ MISTAKES = {
         "--helpers: must be even and at least 2 for --variant pretend, got '3'"
     ),
     "service --background-wakes peer": "--background-wakes: needs --background of at least 1",
+    "service --answers": "--answers: needs --feeder",
     "service --sigma 2": "--sigma: needs --distribution lognormal",
     "service --feeder=1": "--feeder: takes no value",
     "service --seconds": "--seconds: needs a value",

@@ -23,6 +23,7 @@ SHAPES = [
     ["--variant", "fanout", "--helpers", "0"],
     ["--variant", "fanout", "--wake", "eventfd", "--imbalance", "3", "--tail-us", "100"],
     ["--variant", "fanout", "--feeder", "--distribution", "lognormal"],
+    ["--variant", "fanout", "--feeder", "--answers"],
     ["--variant", "pipeline", "--stages", "3", "--helper-us", "200", "--imbalance", "2"],
     ["--variant", "pipeline", "--wake", "eventfd", "--feeder"],
     ["--variant", "convoy", "--helpers", "4"],
@@ -215,7 +216,9 @@ def test_a_start_in_the_past_is_refused(tool: Tool) -> None:
     assert done.stderr.startswith("dasec-load: --start-at-ns: passed ")
 
 
-@pytest.mark.parametrize("shape", [["--feeder"], ["--variant", "pipeline"], ["--variant", "convoy"], []])
+@pytest.mark.parametrize(
+    "shape", [["--feeder"], ["--feeder", "--answers"], ["--variant", "pipeline"], ["--variant", "convoy"], []]
+)
 def test_sigterm_ends_early_with_a_valid_result(
     start: Callable[..., Running], tmp_path: Path, shape: list[str]
 ) -> None:

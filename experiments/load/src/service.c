@@ -4,7 +4,6 @@
 #include "background.h"
 #include "clock.h"
 #include "distribution.h"
-#include "feeder.h"
 #include "service_options.h"
 #include "stop.h"
 #include "subcommands.h"
@@ -26,8 +25,11 @@ void service_work(const struct service *service, size_t request, unsigned int st
 
 void service_complete(struct service *service, size_t request)
 {
-	if (!stop_interrupted()) /* its work was cut short */
-		samples_end(&service->run.samples, request, clock_now_ns());
+	if (stop_interrupted()) /* its work was cut short */
+		return;
+	samples_end(&service->run.samples, request, clock_now_ns());
+	if (service->options.answers)
+		feeder_answer(&service->feeder);
 }
 
 bool service_wait_until(struct service *service, uint64_t offset_ns)
@@ -54,10 +56,10 @@ static void start_threads(struct service *service)
 }
 
 /* Sleeps until the request is there; false when the run was interrupted. */
-static bool await_arrival(struct service *service, struct feeder *feeder, size_t request)
+static bool await_arrival(struct service *service, size_t request)
 {
 	if (service->options.feeder)
-		return feeder_await(feeder);
+		return feeder_await(&service->feeder);
 	return stop_wait_until(run_scheduled_ns(&service->run, request));
 }
 
@@ -81,7 +83,7 @@ static void close_window(struct service *service, struct window *window)
 	window->bursts_end = background_count(service);
 }
 
-static void serve_all(struct service *service, struct feeder *feeder, struct window *window)
+static void serve_all(struct service *service, struct window *window)
 {
 	struct run *run = &service->run;
 	size_t request;
@@ -89,7 +91,7 @@ static void serve_all(struct service *service, struct feeder *feeder, struct win
 	for (request = 0; request < run->arrivals.count; request++) {
 		if (request == run->arrivals.first_measured)
 			open_window(service, window);
-		if (!await_arrival(service, feeder, request))
+		if (!await_arrival(service, request))
 			break;
 		samples_begin(&run->samples, request, clock_now_ns());
 		service->variant->serve(service, request);
@@ -130,25 +132,24 @@ int service_main(char **arguments)
 							 &convoy_variant, &pretend_variant};
 	static struct service service;
 	struct command_line line = service_parse(&service.options, arguments);
-	struct feeder feeder = {0};
 	struct window window;
 
 	run_prepare(&service.run, &service.options.run, &line);
 	service.variant = variants[service.options.variant];
 	service.burner = burn_prepare(service.options.iterations_per_us);
 	stop_install_handlers();
-	if (service.options.feeder)
-		feeder = feeder_fork(&service.run); /* before there are threads to lose */
+	if (service.options.feeder) /* before there are threads to lose */
+		service.feeder = feeder_fork(&service.run, service.options.answers);
 	start_threads(&service);
 	window = (struct window){.begin = cpu_mark_make(&service.crew),
 				 .end = cpu_mark_make(&service.crew)};
-	run_announce(&service.run, &service.crew, feeder.pid);
+	run_announce(&service.run, &service.crew, service.feeder.pid);
 	latch_open(&service.started);
 	if (service.options.feeder)
-		feeder_start(&feeder, service.run.start_ns);
-	serve_all(&service, &feeder, &window);
+		feeder_start(&service.feeder, service.run.start_ns);
+	serve_all(&service, &window);
 	if (service.options.feeder)
-		service.run.late_sends = feeder_end(&feeder);
+		service.run.late_sends = feeder_end(&service.feeder);
 	end_threads(&service);
 	write_result(&service, &window);
 	return 0;

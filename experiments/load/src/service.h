@@ -5,6 +5,7 @@
 #include "burn.h"
 #include "cpu.h"
 #include "crew.h"
+#include "feeder.h"
 #include "run.h"
 
 #include <stdatomic.h>
@@ -19,7 +20,7 @@ struct service_options {
 	double background_burst_us, background_rate, background_from, logger_us, peer_us;
 	double iterations_per_us;
 	uint64_t pin_from;
-	bool feeder, pinned;
+	bool feeder, answers, pinned;
 };
 
 /* One workload: the calling thread receives the requests, a variant serves them. */
@@ -31,6 +32,7 @@ struct service {
 	struct latch started;  /* opens when the start time is known */
 	struct latch measured; /* opens when the CPU clocks were read: only then may threads end */
 	atomic_bool closing;   /* threads that wait at a gate leave */
+	struct feeder feeder;
 	const struct variant *variant;
 	struct fanout *fanout;
 	struct pipeline *pipeline;

@@ -57,6 +57,8 @@ static void refuse_unused(const struct command_line *line, const struct service_
 			    (unsigned long long)o->helpers);
 	if (cli_given(line, "sigma") && o->distribution != SHAPE_LOGNORMAL)
 		fail_option("sigma", "needs --distribution lognormal");
+	if (o->answers && !o->feeder)
+		fail_option("answers", "needs --feeder");
 	if (cli_given(line, "background-from") && !o->background)
 		fail_option("background-from", "needs --background of at least 1");
 	if (o->background_wakes != WAKES_NONE && !o->background)
@@ -79,6 +81,7 @@ struct command_line service_parse(struct service_options *o, char **arguments)
 		REAL("imbalance", &o->imbalance, 1.0, 1000.0, "one helper or stage takes X times longer"),
 		CHOICE("wake", &o->wake, gate_kind_names, "wake threads by futex or eventfd"),
 		FLAG("feeder", &o->feeder, "another process delivers the requests by an eventfd"),
+		FLAG("answers", &o->answers, "and is woken by each answer"),
 		REAL("hold-us", &o->hold_us, 0.0, LONGEST_US, "CPU time the holder keeps the lock"),
 		REAL_ABOVE("hold-rate", &o->hold_rate, 0.0, 1e5, "times per second it takes it, Poisson"),
 		REAL("lock-us", &o->lock_us, 0.0, LONGEST_US, "CPU time a worker keeps the lock"),

@@ -77,19 +77,21 @@ def test_pinned_workloads_begin_at_cpus_that_are_evenly_apart(tmp_path: Path) ->
     assert [told["pin-from"] for told in options] == ["0", "4", "8", "12"]
 
 
-def test_a_server_is_one_thread_that_another_process_asks_and_its_rate_may_step(tmp_path: Path) -> None:
+def test_a_server_is_one_thread_that_another_process_asks_and_awaits_and_its_rate_may_step(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "step.toml"
     file.write_text(
         "ratios = [1]\npolicies = []\nseconds = 4\nwarmup_s = 3\n"
         '[[workload]]\nname = "a"\nkind = "server"\nthreads = 4\nbackground = 3\nrates_per_s = [100]\n'
-        "step_to_per_s = 300\n"
+        "step_to_per_s = 300\nanswers = true\n"
     )
     (cell,) = read(file, 4, "6.12").cells.possible
     (tenant,) = cell.scenario.tenants
     told = dict(tenant.options)
     assert (tenant.vcpus, tenant.critical, tenant.rate_per_s) == (4, ("main",), 100)
     assert (told["helpers"], told["step-rate"], told["step-at"]) == ("0", "300", "5")
-    assert "feeder" in told
+    assert {"feeder", "answers"} <= told.keys()
 
 
 def test_an_experiment_may_ask_for_other_turns_sockets_and_threads(tmp_path: Path) -> None:
@@ -138,6 +140,7 @@ def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
             'kind = "convoy"\nbackground = 1\nhelper_us = 900',
             "helper_us and imbalance are of fan-out, not of convoy",
         ),
+        ("answers = true", "answers are of a server, not of fan-out: leave them out"),
         ('kind = "server"\nbackground = 2', "2 threads of 4 serve: a server is one thread"),
         ("background = 3", "background = 3 leaves 1 of 4 threads to serve: fan-out needs 2"),
     ],
