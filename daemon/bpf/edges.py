@@ -20,7 +20,8 @@ class Activity(NamedTuple):
     goes to sleep; `sleep_ns` is of sleeps that have ended; `preemptions` are switches that it did not ask
     for; `chain_ns` is the run and ready time of its episodes (from a wake-up to the next sleep) that
     somebody else started or that woke a sibling. `blame_cut` counts blames that are too low, because
-    the sibling slept through more of this thread's ready times than are kept.
+    the sibling slept through more of this thread's ready times than are kept. `outward` counts the wake-ups
+    that it made itself, not an interrupt, of threads outside its workload.
     """
 
     sibling: int = 0
@@ -35,6 +36,7 @@ class Activity(NamedTuple):
     chain_ns: int = 0
     blame_ns: int = 0
     blame_cut: int = 0
+    outward: int = 0
 
 
 class Edge(NamedTuple):

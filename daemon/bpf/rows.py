@@ -10,12 +10,12 @@ from operator import ne
 
 from .edges import Activity, Edge
 
-_TIMES = struct.Struct("<II14QII")
+_TIMES = struct.Struct("<II15QII")
 _EDGES = struct.Struct("<6I12Q")
-"""The two parts of struct thread (bpf/wake_edges.bpf.c), which has one more word that nobody uses."""
+"""The two parts of struct thread (bpf/wake_edges.bpf.c)."""
 
 _NEAR = 6
-ROW_BYTES = _TIMES.size + _EDGES.size + 8
+ROW_BYTES = _TIMES.size + _EDGES.size
 _ROW = struct.Struct(f"{ROW_BYTES}s")
 _READY, _RUNNING = 2, 3
 _RUN, _WAIT, _CHAIN = 3, 4, 9

@@ -9,7 +9,8 @@
  *
  * Class of a wake-up: made in interrupt context it is timer (local timer interrupt, timer softirqs) or external
  * (all other interrupts), whoever happens to be interrupted; otherwise sibling if the waker is followed and of the
- * same workload, else external. The kernel has no helper for "in interrupt", so programs at the entries and exits
+ * same workload, else external. A wake-up that a followed thread makes of anybody outside its workload, outside
+ * interrupts, is outward: counted for the waker, whoever the wakee is. The kernel has no helper for "in interrupt", so programs at the entries and exits
  * keep a word per CPU.
  *
  * Two levels, by which programs are loaded: waking_edges alone counts wake-ups and edges; waking_full with
@@ -56,12 +57,12 @@ struct thread {
 	__u64 chain_ns;
 	__u64 blame_ns;
 	__u64 blame_cut;  /* blames that look back further than PAST, so they are too low */
+	__u64 outward;	  /* wake-ups that it made of others than siblings */
 	__u64 episode_ns; /* run and ready since the wake-up, while it is not known to be chain */
 	__u32 in_chain;
 	__u32 early;	  /* class + 1 of a wake-up that came while it was still going to sleep */
 	__u32 wakers[NEAR];
 	struct edge near[NEAR];
-	__u64 unused;
 };
 
 struct ready {
@@ -240,7 +241,7 @@ static __always_inline struct followed *follow_of_running(struct core *core, str
 	return follow_of(task);
 }
 
-/* Sets *waker if the class is SIBLING. */
+/* Sets *waker if a followed thread makes this wake-up: a sibling, if that is the class. */
 static __always_inline enum class class_of(const struct followed *wakee, struct followed **waker)
 {
 	struct core *core = this_core();
@@ -255,6 +256,32 @@ static __always_inline enum class class_of(const struct followed *wakee, struct 
 	if (*waker && (*waker)->workload == wakee->workload && (*waker)->serial != wakee->serial)
 		return SIBLING;
 	return EXTERNAL;
+}
+
+static __always_inline void count_outward(const struct followed *waker)
+{
+	struct thread *thread = thread_of(waker);
+
+	if (thread)
+		thread->outward++;
+}
+
+/* Nobody follows who is woken. Most wake-ups on a host are nobody's of ours: one look at the waker tells. */
+static __always_inline int wakes_stranger(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct followed *waker;
+	struct core *core;
+
+	if (!task->bpf_storage)
+		return 0;
+	core = this_core();
+	if (!core || core->context)
+		return 0;
+	waker = follow_of_running(core, task);
+	if (waker)
+		count_outward(waker);
+	return 0;
 }
 
 static __always_inline void count(struct thread *wakee, enum class class)
@@ -314,12 +341,14 @@ int BPF_PROG(waking_edges, struct task_struct *task)
 	enum class class;
 
 	if (!wakee)
-		return 0;
+		return wakes_stranger();
 	class = class_of(wakee, &waker);
 	thread = thread_of(wakee);
 	if (!thread)
 		return 0;
 	count(thread, class);
+	if (waker && waker->workload != wakee->workload)
+		count_outward(waker);
 	if (class == SIBLING && waker)
 		add_edge(waker->serial, thread, 0);
 	return 0;
@@ -393,12 +422,14 @@ int BPF_PROG(waking_full, struct task_struct *task)
 	enum class class;
 
 	if (!wakee)
-		return 0;
+		return wakes_stranger();
 	thread = thread_of(wakee);
 	if (!thread)
 		return 0;
 	class = class_of(wakee, &waker);
 	count(thread, class);
+	if (waker && waker->workload != wakee->workload)
+		count_outward(waker);
 	if (thread->state == UNKNOWN || thread->state == ASLEEP) {
 		now_ns = bpf_ktime_get_ns();
 		if (thread->state == ASLEEP)

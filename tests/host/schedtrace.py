@@ -67,6 +67,7 @@ class Truth:
     sibling: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     external: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     timer: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    outward: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     edges: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
     blame_ns: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     run_ns: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -117,6 +118,8 @@ def evaluate(events: Iterable[Event], tids: Set[int], since_ns: int = 0) -> Trut
             _switch(counting, histories, event)
         elif event.other in tids:
             _wake(counting, histories, event, context[event.core])
+        elif event.running in tids and not context[event.core]:
+            counting.outward[event.running] += 1
     return truth
 
 

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.host
 
 Cast = Callable[..., Actor]
 TIMES = 40
+FEW = 5
+"""Of the kernel's own threads, which a thread may wake on its way."""
 
 
 @pytest.fixture(params=[Level.EDGES, Level.FULL])
@@ -77,6 +79,29 @@ def test_wake_ups_by_a_sibling_are_edges_and_by_anybody_else_external(
     edges = {pair: edge.wakeups for pair, edge in reading.edges.items()}
     assert edges == {(sibling.id, one.id): TIMES, (sibling.id, other.id): 3}
     assert reading.lost == 0
+
+
+def test_wake_ups_of_strangers_and_neighbours_are_outward_and_whoever_computes_makes_none(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    sibling, stranger, neighbour = target(actors), target(actors), target(actors)
+    waker = planter((sibling, 5), (stranger, TIMES), (neighbour, 3))
+    spinner = Actor(SPINNER, core=max(os.sched_getaffinity(0)))
+    actors.append(spinner)
+    monitor.follow({sibling.id: 0, waker.id: 0, spinner.id: 0, neighbour.id: 1})
+    recorder = Recorder()
+    run(actors, waker)
+    for actor in (sibling, stranger, neighbour):
+        actor.wait_until_asleep()
+    reading = monitor.read()
+    truth = evaluate(recorder.events(), {sibling.pid, waker.pid})
+    recorder.close()
+    told_us = 1  # the planter says when it is done
+    assert reading.threads[waker.id].outward == truth.outward[waker.pid]
+    assert TIMES + 3 + told_us <= reading.threads[waker.id].outward <= TIMES + 3 + told_us + FEW
+    assert reading.threads[spinner.id].outward <= FEW
+    assert reading.threads[neighbour.id].outward == 0
+    assert reading.threads[sibling.id].external == 0
 
 
 def test_timers_are_no_edges_even_when_they_interrupt_a_sibling(
