@@ -82,6 +82,7 @@ class Counters(NamedTuple):
     `wakeups` counts all wake-ups; those by siblings are in `wakers`, too, those from outside the workload in
     `external_wakeups`; the rest are timers. `chain_ns` is the time, on a core or ready for one, that
     continued what another thread began, or that another one waited for (docs/critical.md, "What is counted").
+    `outward` counts the wake-ups that it made itself of threads outside its workload.
     """
 
     on_cpu_ns: int
@@ -95,6 +96,7 @@ class Counters(NamedTuple):
     wakeups: int | None = None
     external_wakeups: int | None = None
     chain_ns: int | None = None
+    outward: int | None = None
 
 
 class Knobs(NamedTuple):
@@ -121,6 +123,7 @@ class Usage(NamedTuple):
     wakeups: int | None = None
     external_wakeups: int | None = None
     chain_ns: int | None = None
+    outward: int | None = None
 
 
 IDLE = Usage(0, 0, 0, ThreadState.IDLE, 0)

@@ -38,7 +38,7 @@ Wakers = tuple[tuple[VcpuId, int], ...]
 Wakings = Callable[[VcpuId, Wakers, Wakers], Wakers]
 
 _CORE = attrgetter("core")
-_UNCOUNTED: tuple[int | None, int | None, int | None] = (None, None, None)
+_UNCOUNTED: tuple[int | None, ...] = (None, None, None, None)
 _SLEPT = IDLE[:6]
 _ASLEEP = ThreadState.IDLE  # looking a member up in its enum costs ten times as much as a global
 
@@ -144,8 +144,9 @@ def _used(
         wakeups_then,
         external_then,
         chain_then,
+        outward_then,
     ) = then
-    on_cpu, ready, dispatches, state, _, preemptions, late, wakers, wakeups, external, chain = now
+    on_cpu, ready, dispatches, state, _, preemptions, late, wakers, wakeups, external, chain, outward = now
     consumed_ns = on_cpu - on_cpu_then
     ready_ns = ready - ready_then
     dispatched = dispatches - dispatches_then
@@ -168,6 +169,7 @@ def _used(
             _difference(wakeups_then, wakeups),
             _difference(external_then, external),
             _difference(chain_then, chain),
+            _difference(outward_then, outward),
         )
         if min([count or 0 for count in counted]) < 0:
             return None

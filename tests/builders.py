@@ -52,6 +52,7 @@ class Row:
     wakeups: int | None = None
     external: int | None = None
     chain_ms: float | None = None
+    outward: int | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ def _usage(group: int, row: Row) -> Usage:
         wakeups=row.wakeups,
         external_wakeups=row.external,
         chain_ns=None if row.chain_ms is None else round(row.chain_ms * MS),
+        outward=row.outward,
     )
 
 

@@ -41,7 +41,8 @@ _NONE, _EDGES, _CHAINS = Counting  # a global costs a tenth of looking a member 
 class Memory(NamedTuple):
     """One vCPU's past. `bursts` are wake-ups, `brief` those of them that led to short bursts (scores.py),
     `led` those by siblings and from outside; these and `wakers` are counts. `level` is what its host counts;
-    `periods` how many steps (STEP_NS) are in this, SEASONED at most.
+    `periods` how many steps (STEP_NS) are in this, SEASONED at most. `outward` counts whom it woke outside
+    its workload; 0, too, where its host does not count that.
     """
 
     vcpu: VcpuId
@@ -54,6 +55,7 @@ class Memory(NamedTuple):
     wakers: Wakers
     periods: int
     level: Counting
+    outward: int = 0
 
 
 SEASONED = 4
@@ -90,14 +92,13 @@ def remember(
 ) -> Memory | None:
     """The memory of one vCPU after what it used; None if there is too little to remember. Who is not
     `present` any more is no waker either."""
-    consumed_ns, ready_ns, dispatches, _, _, woken_by, wakeups, external, chain_ns = used
+    consumed_ns, ready_ns, dispatches, _, _, woken_by, wakeups, external, chain_ns, outward = used
     busy_ns = consumed_ns + ready_ns
-    bursts, led = dispatches, 0
+    bursts, led, outward = dispatches, 0, (outward or 0) * COUNT
     level, wakers = _NONE, woken_by
     if wakeups is not None:
         level = _EDGES if chain_ns is None else _CHAINS
-        bursts = wakeups
-        led = (external or 0) * COUNT
+        bursts, led = wakeups, (external or 0) * COUNT
     # Bursts of a server in a backlog are long for once, and few: so each wake-up counts, not each nanosecond.
     steps, decay_percent, burst_ns = ageing
     if consumed_ns > burst_ns * bursts:
@@ -113,8 +114,9 @@ def remember(
     if then is None:
         if busy_ns < FORGET_NS:
             return None
-        return Memory(vcpu, consumed_ns, busy_ns, chain_ns or 0, bursts, brief, led, wakers, steps, level)
-    _, run_ns, busy_was, chained_ns, bursts_was, brief_was, led_was, wakers_was, periods, level_was = then
+        counts = bursts, brief, led, wakers, steps, level, outward
+        return Memory(vcpu, consumed_ns, busy_ns, chain_ns or 0, *counts)
+    _, run_ns, busy_was, chain_was, bursts_was, brief_was, led_was, woken_was, periods, level_was, out = then
     busy_ns += busy_was * decay_percent // 100
     if busy_ns < FORGET_NS:
         return None
@@ -125,13 +127,14 @@ def remember(
             vcpu,
             run_ns * decay_percent // 100 + consumed_ns,
             busy_ns,
-            chained_ns * decay_percent // 100 + (chain_ns or 0),
+            chain_was * decay_percent // 100 + (chain_ns or 0),
             bursts_was * decay_percent // 100 + bursts,
             brief_was * decay_percent // 100 + brief,
             led_was * decay_percent // 100 + led,
-            _merged(wakers_was, wakers, present, decay_percent) if wakers_was or wakers else wakers,
+            _merged(woken_was, wakers, present, decay_percent) if woken_was or wakers else wakers,
             min(SEASONED, periods + steps),
             level or level_was,
+            out * decay_percent // 100 + outward,
         ),
     )
 

@@ -53,8 +53,8 @@ NOTHING = object()
 Ref = int | VcpuId | Sequence[int]
 """A vCPU in a line: its number among the workloads' vCPUs, or all of its identity."""
 
-UNCOUNTED: list[int | None] = [None, None, None]
-"""All wake-ups, external ones and the time in chains, where the host counts none of them."""
+UNCOUNTED: list[int | None] = [None, None, None, None]
+"""All wake-ups, external ones, the time in chains and outward ones, where the host counts none of them."""
 
 UsageRow = tuple[int, int, int, int, str, int, list[tuple[Ref, int]], *tuple[int | None, ...]]
 """vCPU, consumed ns, ready ns, dispatches, state, conflicts, wakers, and what a host may not count."""

@@ -46,6 +46,9 @@ def test_the_wakers_of_a_period_are_those_that_woke_in_it(host: Mainline) -> Non
         assert period.usage[waker.id].wakers == ()
         assert period.usage[target.id].wakeups == TIMES
         assert period.usage[target.id].external_wakeups == 0
+        told_us = period.usage[waker.id].outward
+        assert told_us is not None
+        assert 1 <= told_us < TIMES
         chained_ns = period.usage[target.id].chain_ns
         assert chained_ns is not None
         assert chained_ns > 0

@@ -208,22 +208,23 @@ def test_a_column_is_in_the_order_asked_for_whatever_the_order_of_the_table() ->
     assert column({A: 1}, [A, B]) == [1, None]
 
 
-def test_wakeups_and_time_in_chains_are_differences_where_the_host_counts_them() -> None:
-    then = counters(0, 0, 0)._replace(wakeups=10, external_wakeups=4, chain_ns=1000)
-    now = counters(5, 1, 9)._replace(wakeups=17, external_wakeups=6, chain_ns=4000)
+def test_wakeups_made_and_had_and_time_in_chains_are_differences_where_the_host_counts_them() -> None:
+    then = counters(0, 0, 0)._replace(wakeups=10, external_wakeups=4, chain_ns=1000, outward=20)
+    now = counters(5, 1, 9)._replace(wakeups=17, external_wakeups=6, chain_ns=4000, outward=25)
     used = usage_of(then, now)
     assert used is not None
-    assert used[6:] == (7, 2, 3000)
+    assert used[6:] == (7, 2, 3000, 5)
     edges_only = usage_of(then._replace(chain_ns=None), now._replace(chain_ns=None))
     assert edges_only is not None
-    assert edges_only[6:] == (7, 2, None)
+    assert edges_only[6:] == (7, 2, None, 5)
 
 
 def test_a_count_that_went_back_makes_a_vcpu_new() -> None:
-    then = counters(0, 0, 0)._replace(wakeups=10, external_wakeups=10, chain_ns=10)
-    now = then._replace(on_cpu_ns=5, wakeups=11, external_wakeups=11, chain_ns=11)
+    then = counters(0, 0, 0)._replace(wakeups=10, external_wakeups=10, chain_ns=10, outward=10)
+    now = then._replace(on_cpu_ns=5, wakeups=11, external_wakeups=11, chain_ns=11, outward=11)
     assert usage_of(then, now) is not None
-    for wrong in (now._replace(wakeups=9), now._replace(external_wakeups=9), now._replace(chain_ns=9)):
+    backwards = now._replace(wakeups=9), now._replace(external_wakeups=9), now._replace(chain_ns=9)
+    for wrong in (*backwards, now._replace(outward=9)):
         assert usage_of(then, wrong) is None
 
 

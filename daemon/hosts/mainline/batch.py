@@ -22,7 +22,7 @@ _FAIR = frozenset((0, 3))
 
 # Looked up once: an enum member costs 0.1 us (docs/measurements.md).
 _QUEUED, _ENDED = int(State.QUEUED), int(State.ENDED)
-_NOT_BY_THIS = (None,) * 5
+_NOT_BY_THIS = (None,) * 6
 """What this call does not count: late wake-ups, and who woke whom."""
 
 _STATES = (ThreadState.IDLE, ThreadState.READY, ThreadState.RUNNING)

@@ -46,7 +46,7 @@ _FAIR = frozenset((b"0", b"3"))
 # Looked up once: an enum member costs 0.1 us (docs/measurements.md).
 _IDLE, _READY, _RUNNING = ThreadState.IDLE, ThreadState.READY, ThreadState.RUNNING
 
-_UNCOUNTED = (None,) * 6
+_UNCOUNTED = (None,) * 7
 """What procfs does not count, from preemptions on."""
 
 _sched_getcpu = ctypes.PyDLL(None).sched_getcpu

@@ -29,7 +29,7 @@ is looked at in any case. 256 threads in 1.3 s, for 10 us a period."""
 _STATES = {dasecfile.RUNNING: ThreadState.RUNNING, dasecfile.QUEUED: ThreadState.READY}
 _IDLE = ThreadState.IDLE
 _STAT_BYTES = 1024
-_NOT_BY_THIS = (None, None, None)
+_NOT_BY_THIS = (None,) * 4
 """The file's `external` counts wake-ups from outside the process, timers among them: not the model's."""
 _Wakers = tuple[tuple[VcpuId, int], ...]
 

@@ -96,16 +96,17 @@ class Wakers:
         return _news(activity) == _news(then)
 
     def _filled(self, plain: Counters, activity: Activity, wakers: Totals) -> Counters:
-        woken, chain_ns = _news(activity)
+        woken, chain_ns, outward = _news(activity)
         on_cpu_ns, ready_ns, dispatches, state, core, preemptions, late = plain[:7]
         if self._edges.level is Level.EDGES:
-            counted = preemptions, late, wakers, woken, activity.external, plain.chain_ns
+            counted = preemptions, late, wakers, woken, activity.external, plain.chain_ns, outward
         else:
-            counted = activity.preemptions, late, wakers, woken, activity.external, chain_ns
+            counted = activity.preemptions, late, wakers, woken, activity.external, chain_ns, outward
         # Like Counters(...), without the Python code of a named tuple's constructor (decision 0003).
         return tuple.__new__(Counters, (on_cpu_ns, ready_ns, dispatches, state, core, *counted))
 
 
-def _news(activity: Activity) -> tuple[int, int]:
-    """What tells whether a thread did anything: how often it was woken, and its time in chains."""
-    return activity.sibling + activity.external + activity.timer, activity.chain_ns
+def _news(activity: Activity) -> tuple[int, int, int]:
+    """What tells whether a thread did anything: how often it was woken, its time in chains, and how often it
+    woke others than siblings."""
+    return activity.sibling + activity.external + activity.timer, activity.chain_ns, activity.outward

@@ -70,7 +70,7 @@ def usages(draw: st.DrawFn, ids: list[VcpuId]) -> Usage:
         draw(st.sampled_from(ThreadState)),
         draw(st.integers(0, 9)),
         tuple(wakers),
-        *draw(st.just(()) | st.tuples(COUNTS, COUNTS, st.none() | TIMES_NS)),
+        *draw(st.just(()) | st.tuples(COUNTS, COUNTS, st.none() | TIMES_NS, st.none() | COUNTS)),
     )
 
 

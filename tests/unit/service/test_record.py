@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from dasec.model import IDLE, Core, Topology
+from dasec.budget import Outlay
+from dasec.model import IDLE, Core, Decision, Topology
 from dasec.policies import Parameters
 from dasec.record.checksum import seal, unseal
 from dasec.record.encode import Encoder
@@ -18,12 +19,14 @@ from dasec.record.entries import (
     SCHEMA,
     Decoder,
     Entry,
+    Stages,
     decision_row,
     read_topology,
     result_row,
     topology_row,
 )
 from dasec.tsa import TsaParameters
+from tests.builders import Group, Row, period
 from tests.properties.strategies import uneven
 
 from .periods import STATE, histories
@@ -128,3 +131,14 @@ def test_small_cores_and_siblings_come_back_and_an_older_record_has_none(topolog
     assert read_topology(row) == topology
     even = read_topology({"cores": row["cores"], "nodes": row["nodes"]})
     assert (even.capacity_of, even.whole_of) == ({}, {})
+
+
+def test_who_woke_others_comes_back_and_an_older_record_does_not_know() -> None:
+    made = period(Group("vm", [Row(5, wakeups=3, external=1, chain_ms=2, outward=4)]))
+    _, line = written([Entry(1, 0, made, Decision(), (), (), Stages(), Outlay())])
+    told = json.loads(line)
+    assert Decoder().period(line)[0].usage == made.usage
+    assert told["usage"][0].pop() == 4
+    older = Decoder().period(json.dumps(told).encode())[0].usage
+    assert [used.outward for used in older.values()] == [None]
+    assert [used.wakeups for used in older.values()] == [3]
