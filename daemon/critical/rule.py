@@ -18,7 +18,7 @@ from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
 from .memory import SEASONED, Ageing, Counting, Memory, remember
 from .parameters import CriticalParameters, Fairness
-from .scores import FULL, Scores, judge, short
+from .scores import FULL, Scores, answers, judge, short
 from .state import CriticalState
 from .weights import Balance, Claims, free, is_off, settle
 
@@ -115,7 +115,7 @@ class Critical:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 _weigh(workload, seen, verdict, past, terms, draft)
                 draft.low |= low(seen.memories, verdict.scores)
-                draft.waited_for[workload.name] = _waited_for(seen.memories, verdict)
+                draft.waited_for[workload.name] = _waited_for(seen.memories, verdict, rules)
                 if seen.memories and verdict.level is Counting.NONE:
                     draft.blind.append(workload.name)
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
@@ -152,9 +152,15 @@ class Critical:
         return loans_of_all(period, draft.waited_for, before) if self.bandwidth.caps else NO_LOANS
 
 
-def _waited_for(memories: Sequence[Memory], verdict: Scores) -> set[VcpuId]:
-    """Those with at least half of the full score."""
-    return {memory.vcpu for memory, score in zip(memories, verdict.scores, strict=True) if score * 2 >= FULL}
+def _waited_for(memories: Sequence[Memory], verdict: Scores, rules: CriticalParameters) -> set[VcpuId]:
+    """Those with at least half of the full score; where there is no critical path to see, or nobody has so
+    much, those that somebody outside waits for, if there are any."""
+    critical = {
+        memory.vcpu for memory, score in zip(memories, verdict.scores, strict=True) if score * 2 >= FULL
+    }
+    if critical and not verdict.silent:
+        return critical
+    return {memory.vcpu for memory in memories if answers(memory, rules.burst_ns)} or critical
 
 
 def _look(

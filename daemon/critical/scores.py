@@ -17,6 +17,9 @@ score = max(rank, chain × short)
 Without any counted wake-up (the level "none") nothing is known: a rule by bursts alone makes a workload
 with long critical and short background bursts 1.25 times slower. So all score 1, which leaves them as they
 are, unless `guess` is set.
+
+Where no critical path is to be seen, all score 1, too, and caps and loans ask what else tells them apart: who
+wakes others than siblings is not one that only computes.
 """
 
 from __future__ import annotations
@@ -45,12 +48,13 @@ _NONE, _, _CHAINS = Counting
 
 class Scores(NamedTuple):
     """For each vCPU of a workload its score and rank in thousandths, and its excess; the level that all
-    had."""
+    had. `silent`: all score FULL because there is no critical path to see."""
 
     scores: list[int]
     ranks: list[int]
     excess: list[int]
     level: Counting
+    silent: bool = False
 
 
 def judge(
@@ -74,9 +78,16 @@ def judge(
         for rank, memory in zip(ranks, memories, strict=True)
     ]
     judged = [score for score, memory in zip(scores, memories, strict=True) if memory.periods >= SEASONED]
-    if not judged or max(judged) < SILENT:
+    silent = bool(judged) and max(judged) < SILENT
+    if silent or not judged:
         scores = [FULL] * len(memories)
-    return Scores(scores, ranks, excess, level)
+    return Scores(scores, ranks, excess, level, silent)
+
+
+def answers(memory: Memory, burst_ns: int) -> bool:
+    """Does it wake others than siblings at least once in every LONGEST bursts' worth of computing? A thread
+    with a backlog never sleeps, so nobody wakes it, but whoever waits for its answers does."""
+    return memory.outward > 0 and memory.run_ns * COUNT <= memory.outward * burst_ns * LONGEST
 
 
 def _steady(memory: Memory, woke: int, longest_ns: int) -> int:

@@ -41,6 +41,8 @@ ROWS = [
     Row(74, ready_ms=6, wakeups=0, external=0, chain_ms=0),
 ]
 
+COMPUTES = Row(40, ready_ms=40, wakeups=0, external=0, chain_ms=0, outward=0)
+
 
 def limited(caps_ppm: int = 0, throttled_ms: int = 10) -> Period:
     """A workload with a limit of two cores that is used up."""
@@ -66,6 +68,39 @@ def test_those_that_nobody_waits_for_are_capped_by_half_of_what_is_left(policy: 
     caps = caps_of(decided(policy, limited()))
     # 2.0 cores less 12 of 80 ms, and a margin of 2 %: 1.81 for two
     assert caps == {HOG: 905_000, OTHER: 905_000}
+
+
+def behind(*outward: int | None) -> Period:
+    """A workload whose limit is used up; none of its threads ever sleeps, so nobody is woken."""
+    return used_up([replace(COMPUTES, outward=count) for count in outward])
+
+
+def used_up(rows: list[Row]) -> Period:
+    own = {vcpu_id(0, row): OwnLimit(0, 0) for row in range(len(rows))}
+    made = period(Group("vm", rows), cores=4)
+    return replace(made, limits={"vm": Limits(2_000_000, 0, 120 * MS, own)})
+
+
+def test_where_nobody_sleeps_those_that_wake_nobody_outside_are_capped() -> None:
+    decision = decided(CAPPING, behind(40, 0, 1, 0), looks=4)
+    assert caps_of(decision).keys() == {HELPER, HOG, OTHER}  # one wake-up in 40 ms of computing is too few
+    assert decision.knobs == {}
+
+
+@pytest.mark.parametrize("outward", [(0, 0, 0, 0), (40, 40, 40, 40), (None, None, None, None)])
+def test_where_nobody_sleeps_and_all_or_none_wake_others_nobody_is_capped(outward: tuple[int | None]) -> None:
+    assert caps_of(decided(CAPPING, behind(*outward))) == {}
+
+
+def test_who_sleeps_again_after_a_backlog_is_waited_for_without_a_gap() -> None:
+    sleeps = replace(COMPUTES, wakeups=20, external=20, chain_ms=40, outward=40)
+    looks = [behind(40, 0, 0, 0)] * 10 + [used_up([sleeps, *[COMPUTES] * 3])] * 20
+    state, wanted = CAPPING.initial_state(), set[tuple[VcpuId, bool]]()
+    for index, look in enumerate(looks):
+        decision = CAPPING.decide(replace(look, index=index), state)
+        wanted |= {(vcpu, ppm > 0) for vcpu, ppm in caps_of(decision).items()}
+        state = decision.state
+    assert wanted == {(HELPER, True), (HOG, True), (OTHER, True)}
 
 
 def test_without_the_setting_nobody_is_capped() -> None:
