@@ -1,9 +1,9 @@
 """How much of a limit is kept for those that somebody waits for.
 
 Their mean use over two seconds and a margin. A use that no chance explains is a step: the mean becomes it at
-once, and forgets it slowly if it was none. Where the limit stopped them for long, nobody saw what they want:
-it is guessed until they use less than that. The reserve in force is kept while it is within the band around
-the mean, because each write of a quota hands out a new one.
+once, and forgets it slowly if it was none. Where the limit stopped them for long, be it in the first look,
+nobody saw what they want: it is guessed until they use less and are not stopped for long. The reserve in
+force is kept while it is within the band around the mean, because each write of a quota hands out a new one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reserve(NamedTuple):
 
 class Use(NamedTuple):
     """In millionths of a core: what they used, for how long the limit stopped threads, over all CPUs, and
-    what they could use at most."""
+    what they could use at most while each of the others has the smallest cap."""
 
     ppm: int
     stopped_ppm: int
@@ -65,21 +65,32 @@ class Use(NamedTuple):
 
 def followed(before: Reserve | None, use: Use, limit_ppm: int, length_ns: int) -> Reserve:
     """The reserve after a period in which they used so much."""
-    use_ppm = use.ppm
+    is_hidden = use.stopped_ppm * 100 > limit_ppm * HIDDEN_PERCENT
     if before is None:
-        return _anew(use_ppm, limit_ppm)
-    mean_ppm, kept_ppm, least_ppm, above, is_guess = before
-    is_above = use_ppm > kept_ppm
-    above = above + 1 if is_above else 0
-    if above >= FIRST_WHOLE and use.stopped_ppm * 100 > limit_ppm * HIDDEN_PERCENT:
-        guess_ppm = min(use_ppm + use.stopped_ppm, use.most_ppm, limit_ppm * GUESS_PERCENT // 100)
-        return _anew(max(use_ppm, guess_ppm), limit_ppm)._replace(
-            mean_ppm=mean_ppm, above=above, is_guess=True
-        )
-    if is_guess:
-        is_seen = use_ppm * 100 < kept_ppm * SEEN_PERCENT
-        return _anew(max(mean_ppm, use_ppm), limit_ppm) if is_seen else before
-    least_ppm = min(use_ppm, least_ppm) if above > FIRST_WHOLE else use_ppm
+        first = _anew(use.ppm, limit_ppm)
+        return _guess(first, use, limit_ppm) if is_hidden else first
+    above = before.above + 1 if use.ppm > before.kept_ppm else 0
+    before = before._replace(above=above)
+    if above >= FIRST_WHOLE and is_hidden:
+        return _guess(before, use, limit_ppm)
+    if not before.is_guess:
+        return _seen(before, use.ppm, limit_ppm, length_ns)
+    if is_hidden or use.ppm * 100 >= before.kept_ppm * SEEN_PERCENT:
+        return before
+    return _anew(max(before.mean_ppm, use.ppm), limit_ppm)
+
+
+def _guess(before: Reserve, use: Use, limit_ppm: int) -> Reserve:
+    """For those who may want all that they were stopped for."""
+    guess_ppm = min(use.ppm + use.stopped_ppm, use.most_ppm, limit_ppm * GUESS_PERCENT // 100)
+    kept_ppm = _anew(max(use.ppm, guess_ppm), limit_ppm).kept_ppm
+    return before._replace(kept_ppm=kept_ppm, least_above_ppm=0, is_guess=True)
+
+
+def _seen(before: Reserve, use_ppm: int, limit_ppm: int, length_ns: int) -> Reserve:
+    """Where the use says what they want."""
+    mean_ppm, kept_ppm, above = before.mean_ppm, before.kept_ppm, before.above
+    least_ppm = min(use_ppm, before.least_above_ppm) if above > FIRST_WHOLE else use_ppm
     if above >= RUN_OF_LOOKS:
         return _anew(least_ppm if above == RUN_OF_LOOKS else use_ppm, limit_ppm)._replace(above=above)
     if use_ppm * 100 > mean_ppm * STEP_PERCENT + limit_ppm * 3 // 10:

@@ -17,20 +17,22 @@ from typing import NamedTuple
 from ..model import CORE_PPM, IDLE, Knob, Limits, Period, Reason, VcpuId, Workload, WorkloadKnobs
 from .level import level_ppm
 from .rates import LEAST_PPM, used_ppm
-from .reserve import Reserve, Use, followed
+from .reserve import MARGIN_PERMILLE, Reserve, Use, followed
 
 BINDS_PERCENT = 90
 """Of the limit: from such a use on it binds, although nobody has been throttled yet."""
 
 MAKING_UP_NS = 2_000_000_000
-"""For so long who was waited for counts as such while the limit has hidden what it wants: who has a backlog
-never sleeps, so nobody wakes it, as if nobody waited. Longer would be the time of somebody who only
-computes."""
+"""For so long who was waited for counts as such while the limit has hidden what it wants, or while nobody is
+found at all: who has a backlog never sleeps, so nobody wakes it, as if nobody waited. Longer would be the
+time of somebody who only computes. In a guest all caps went two thirds of a second after a step, although the
+limit stopped nobody by then (experiments/studies/caps)."""
 
 WORTH_PERCENT = 1
 """Of the limit: if those that could be capped use less, caps would give nobody time. Where there is no
-critical path to see, all that compute count as waited for (SILENT in critical/scores.py): then only a
-sleeping thread was left to cap, and its cap was written again and again (tests/host/test_limits_kept.py)."""
+critical path to see, and nobody answers anybody outside, all that compute count as waited for (SILENT in
+critical/scores.py): then only a sleeping thread was left to cap, and its cap was written again and again
+(tests/host/test_limits_kept.py)."""
 
 LOOSE_LOOKS = 2
 """So many looks in a row at which it does not bind, and the caps go."""
@@ -40,6 +42,11 @@ HUNGRY_PERCENT = 90
 
 BAND_PERMILLE = 4
 """Of the limit: by less a budget is not worth a write."""
+
+STEP_PERMILLE = 50
+"""Of the limit: a budget that is off by so much is a step, and takes a spared token, down as well as up. In a
+guest the guess after a backlog was over, and the background waited for its part until there were four tokens
+again, for a second and a half (docs/measurements.md, "Limits and caps")."""
 
 SPARED = 3
 """Of the tokens: for who has no cap yet, and for steps. In a guest the last one was gone when the step came,
@@ -88,10 +95,12 @@ NOBODY: frozenset[VcpuId] = frozenset()
 
 
 class _Use(NamedTuple):
-    """What they used, in millionths of a core: those to be capped, each, and the others together."""
+    """What they used, in millionths of a core: those to be capped, each, and the others together; and for how
+    long those to be capped waited for a core."""
 
     capped: Mapping[VcpuId, int]
     others_ppm: int
+    waited: Mapping[VcpuId, int]
 
 
 def caps_of_all(
@@ -152,14 +161,18 @@ def caps_after(
         held = held._replace(loose=0)
     stopped_ppm = used_ppm(limits.throttled_ns, period.length_ns)
     most_ppm = CORE_PPM * (len(workload.vcpus) - len(use.capped))
-    seen = Use(use.others_ppm, stopped_ppm, most_ppm)
+    room_ppm = limit_ppm * (1000 - MARGIN_PERMILLE) // 1000 - LEAST_PPM * len(use.capped)
+    seen = Use(use.others_ppm, stopped_ppm, min(most_ppm, room_ppm))
     reserve = followed(held.reserve, seen, limit_ppm, period.length_ns)
     return _level(limits, use, limit_ppm, held._replace(reserve=reserve))
 
 
 def _served(period: Period, limits: Limits, waited_for: Collection[VcpuId], held: CapMemory) -> CapMemory:
-    """Who counts as waited for: also those of the look before, while stops hide what they want."""
-    is_hidden = held.reserve is not None and (held.reserve.is_guess or limits.throttled_ns > 0)
+    """Who counts as waited for: also those of the look before, while stops hide what they want or nobody is
+    found at all."""
+    is_hidden = held.reserve is not None and (
+        held.reserve.is_guess or limits.throttled_ns > 0 or not waited_for
+    )
     there = period.usage.keys()
     kept = [vcpu for vcpu in held.served if vcpu not in waited_for and vcpu in there]
     if not (kept and is_hidden and held.hidden_ns < MAKING_UP_NS):
@@ -172,7 +185,7 @@ def _level(limits: Limits, use: _Use, limit_ppm: int, held: CapMemory) -> Capped
     """Caps for what is left of the limit."""
     assert held.reserve is not None, "it follows the use"
     budget_ppm = limit_ppm - held.reserve.kept_ppm
-    demands = [_demand_ppm(limits, vcpu, ppm, held.level_ppm) for vcpu, ppm in use.capped.items()]
+    demands = [_demand_ppm(limits, vcpu, use, held.level_ppm) for vcpu in use.capped]
     level = level_ppm(demands, budget_ppm)
     if level >= CORE_PPM or level < LEAST_PPM:
         return _none(limits, held)
@@ -180,7 +193,8 @@ def _level(limits: Limits, use: _Use, limit_ppm: int, held: CapMemory) -> Capped
     off = abs(level - held.level_ppm) * len(use.capped) * 1000
     if held.budget_ppm and off <= limit_ppm * BAND_PERMILLE and not is_new:
         return Capped(_released(limits, use), held)
-    is_urgent = is_new or not held.budget_ppm or held.reserve.is_guess
+    is_step = abs(budget_ppm - held.budget_ppm) * 1000 > limit_ppm * STEP_PERMILLE
+    is_urgent = is_new or is_step or not held.budget_ppm
     if held.earned_ns < TOKEN_NS * (1 if is_urgent else 1 + SPARED):
         return Capped(_released(limits, use), held)
     wanted: dict[VcpuId, int] = dict.fromkeys(use.capped, level)
@@ -193,15 +207,18 @@ def _level(limits: Limits, use: _Use, limit_ppm: int, held: CapMemory) -> Capped
 
 def _use(period: Period, workload: Workload, limits: Limits, waited_for: Collection[VcpuId]) -> _Use:
     capped: dict[VcpuId, int] = {}
+    waited: dict[VcpuId, int] = {}
     total_ns = 0
     for vcpu in workload.vcpus:
-        used_ns = period.usage.get(vcpu.id, IDLE).consumed_ns
-        total_ns += used_ns
+        used = period.usage.get(vcpu.id, IDLE)
+        total_ns += used.consumed_ns
         own = limits.own.get(vcpu.id)
         if own and not own.given_ppm and vcpu.id in period.usage and vcpu.id not in waited_for:
-            capped[vcpu.id] = used_ppm(used_ns, period.length_ns)
+            capped[vcpu.id] = used_ppm(used.consumed_ns, period.length_ns)
+            waited[vcpu.id] = used_ppm(used.ready_ns, period.length_ns)
     total_ns = max(total_ns, limits.used_ns)
-    return _Use(capped, max(0, used_ppm(total_ns, period.length_ns) - sum(capped.values())))
+    others_ppm = max(0, used_ppm(total_ns, period.length_ns) - sum(capped.values()))
+    return _Use(capped, others_ppm, waited)
 
 
 def _binds(limits: Limits, use: _Use, limit_ppm: int) -> bool:
@@ -213,10 +230,11 @@ def _binds(limits: Limits, use: _Use, limit_ppm: int) -> bool:
     )
 
 
-def _demand_ppm(limits: Limits, vcpu: VcpuId, use_ppm: int, level: int) -> int:
-    """What it would use without a cap: it is not known of who used up its cap."""
-    is_hungry = limits.own[vcpu].throttled_ns > 0 or use_ppm * 100 >= level * HUNGRY_PERCENT
-    return CORE_PPM if is_hungry else use_ppm
+def _demand_ppm(limits: Limits, vcpu: VcpuId, use: _Use, level: int) -> int:
+    """What it would use without a cap: it is not known of who used up its cap, or waited instead."""
+    use_ppm = use.capped[vcpu]
+    is_hungry = (use_ppm + use.waited[vcpu]) * 100 >= level * HUNGRY_PERCENT
+    return CORE_PPM if is_hungry or limits.own[vcpu].throttled_ns > 0 else use_ppm
 
 
 def _released(limits: Limits, use: _Use) -> dict[VcpuId, int]:

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dasec.bandwidth.rates import LEAST_PPM, PERIODS_US, Cap, cap_of, rate_ppm
-from dasec.bandwidth.rule import TOKENS
-from dasec.model import Period, VcpuId
+from dasec.bandwidth.rule import TOKEN_NS, TOKENS, caps_after
+from dasec.model import Limits, OwnLimit, Period, ThreadState, Usage, VcpuId
 
-from .cfs import LOOK_US, Thread, World, busy, hog
+from .cfs import LOOK_US, Thread, World, busy, hog, period_of
 
 S = 1_000_000
 
@@ -111,6 +111,56 @@ def test_who_has_a_backlog_after_a_step_and_never_sleeps_is_waited_for_still() -
     capped.run(2 * S)
     assert capped.threads[0].stopped_us == stopped
     assert capped.threads[0].own is None
+
+
+def test_caps_stay_where_nobody_is_found_to_be_waited_for_any_more_and_go_after_two_seconds() -> None:
+    capped = world(2, [30], 3)
+    capped.run(3 * S)
+    capped.waited_for = frozenset()
+    capped.run(S)
+    assert [thread.own is None for thread in capped.threads] == [True, False, False, False]
+    capped.run(2 * S)
+    assert not any(thread.own for thread in capped.threads)
+
+
+def test_who_is_behind_from_the_start_makes_up_for_it_and_the_rest_goes_to_the_background() -> None:
+    capped = world(1, [60], 3)
+    served, capped.waited_for = capped.waited_for, frozenset(thread.id for thread in capped.threads)
+    capped.run(10 * LOOK_US)
+    assert capped.threads[0].backlog_us > 0.2 * S
+    capped.waited_for = served
+    capped.run(3 * S)
+    stopped, ran = capped.threads[0].stopped_us, [thread.ran_us for thread in capped.threads]
+    capped.run(10 * S)
+    assert capped.threads[0].stopped_us == stopped
+    served_us, *background = [now.ran_us - then for now, then in zip(capped.threads, ran, strict=True)]
+    assert sum(background) >= 0.92 * (10 * S - served_us)
+
+
+def test_below_a_small_limit_a_guess_leaves_each_of_the_others_the_smallest_cap() -> None:
+    capped = world(0.3, [15], 4)
+    capped.run(3 * LOOK_US)
+    assert [thread.cap_ppm >= LEAST_PPM for thread in capped.threads] == [False, True, True, True, True]
+
+
+def test_who_waited_for_a_core_instead_of_using_its_cap_wants_as_much_as_the_others() -> None:
+    capped = world(1, [30], 3)
+    capped.run(2 * S)
+    held, last = capped.holding, capped.threads[-1]
+    assert held is not None
+
+    def level_after(ready_ns: int) -> int:
+        usage = {thread.id: Usage(LOOK_US * 220, 0, 1, ThreadState.RUNNING, 0) for thread in capped.threads}
+        usage[last.id] = Usage(0, ready_ns, 1, ThreadState.READY, 0)
+        own = {thread.id: OwnLimit(thread.cap_ppm, 0) for thread in capped.threads}
+        made = period_of(usage, Limits(S, 0, 0, own), LOOK_US * 1000)
+        after = caps_after(
+            made, made.workloads[0], capped.waited_for, held._replace(earned_ns=TOKENS * TOKEN_NS)
+        )
+        assert after.holding is not None
+        return after.holding.level_ppm
+
+    assert level_after(LOOK_US * 1000) <= held.level_ppm < level_after(0)
 
 
 def test_who_only_computes_from_now_on_is_soon_one_of_the_others() -> None:
