@@ -26,6 +26,9 @@ RULES = ("tsa", "rla", "rcr")
 CAPS = "+caps"
 """At the end of an arm: with caps below CPU limits that bind."""
 
+BURST = "+burst"
+"""At the end of such an arm: and with a small burst."""
+
 STRICT, WYSIWYG = "strict", "wysiwyg"
 """CPUs of their own for those that want some, as in rKube and in WYSIWYG, and no policy."""
 
@@ -49,7 +52,8 @@ def known(arm: str) -> str:
         return arm
     on_ours = {f"{which}{policy}" for which in (ON_SCX, ON_PARTIAL) for policy in POLICIES}
     named = {*POLICIES, *ALONE, CONTROL, WATCHED, SCX, NO_LIMIT, *on_ours}
-    if arm.removesuffix(CAPS).removesuffix(GUARDED) not in named and variant_of(arm) is None:
+    policy = arm.removesuffix(CAPS + BURST).removesuffix(CAPS)
+    if policy.removesuffix(GUARDED) not in named and variant_of(arm) is None:
         raise ValueError(f"{arm} is unknown: known are {', '.join(sorted(named))}")
     return arm
 
@@ -63,9 +67,10 @@ def capped(arms: Iterable[str], settings: Mapping[str, str]) -> Mapping[str, str
     """What the daemon is told under each arm with caps: what its policy is told anyhow, and to cap."""
     told = {}
     for arm in arms:
-        if arm.endswith(CAPS):
-            policy = arm.removesuffix(CAPS)
-            told[arm] = f"{settings.get(policy, settings_of(policy))}\n[bandwidth]\ncaps = true\n"
+        policy, caps, more = arm.partition(CAPS)
+        if caps:
+            burst = "burst = true\n" if more == BURST else ""
+            told[arm] = f"{settings.get(policy, settings_of(policy))}\n[bandwidth]\ncaps = true\n{burst}"
     return told
 
 

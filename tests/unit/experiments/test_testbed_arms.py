@@ -37,6 +37,7 @@ def test_policies_rules_and_constants_are_known_and_nothing_else() -> None:
         "scx:none",
         "rival:other",
         "critical+caps",
+        "critical+caps+burst",
     ):
         assert known(arm) == arm
     with pytest.raises(ValueError, match="dasec:tsa"):
@@ -50,3 +51,5 @@ def test_an_arm_with_caps_is_its_policy_and_caps() -> None:
         "oracle+caps": "oracle",
     }
     assert all(tomllib.loads(text)["bandwidth"] == {"caps": True} for text in told.values())
+    (burst,) = capped(["critical+caps+burst"], {}).values()
+    assert tomllib.loads(burst)["bandwidth"] == {"caps": True, "burst": True}
