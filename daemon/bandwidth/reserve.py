@@ -81,9 +81,10 @@ def followed(before: Reserve | None, use: Use, limit_ppm: int, length_ns: int) -
 
 
 def _guess(before: Reserve, use: Use, limit_ppm: int) -> Reserve:
-    """For those who may want all that they were stopped for."""
+    """For those who may want all that they were stopped for. Who has a backlog uses a whole core where it
+    can. A guess that followed that would leave the others no cap that a group can have, and so none."""
     guess_ppm = min(use.ppm + use.stopped_ppm, use.most_ppm, limit_ppm * GUESS_PERCENT // 100)
-    kept_ppm = _anew(max(use.ppm, guess_ppm), limit_ppm).kept_ppm
+    kept_ppm = max(before.kept_ppm, _anew(guess_ppm, limit_ppm).kept_ppm)
     return before._replace(kept_ppm=kept_ppm, least_above_ppm=0, is_guess=True)
 
 

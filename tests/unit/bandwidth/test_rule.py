@@ -137,6 +137,15 @@ def test_who_is_behind_from_the_start_makes_up_for_it_and_the_rest_goes_to_the_b
     assert sum(background) >= 0.92 * (10 * S - served_us)
 
 
+def test_a_backlog_of_more_than_the_limit_leaves_the_others_their_caps() -> None:
+    capped = world(1, [60], 3)
+    capped.threads[0].backlog_us = S
+    capped.run(LOOK_US)
+    for _ in range(30):
+        capped.run(LOOK_US)
+        assert all(thread.own for thread in capped.threads[1:])
+
+
 def test_below_a_small_limit_a_guess_leaves_each_of_the_others_the_smallest_cap() -> None:
     capped = world(0.3, [15], 4)
     capped.run(3 * LOOK_US)
