@@ -29,10 +29,22 @@ EACH = replace(
 """The same arms where each vCPU has a quota of its own."""
 
 
-ONE = replace(KEPT, results=KEPT.results / "one")
-"""The same arms where one thread serves."""
+ONE = replace(
+    KEPT,
+    results=KEPT.results / "one",
+    arms={
+        "none": "limit",
+        "none-again": "limit again",
+        "critical+caps": "limit, `critical` with caps",
+        "critical+caps+burst": "and a small burst",
+    },
+)
+"""Arms where one thread serves."""
+
+LONG = replace(ONE, results=KEPT.results / "long")
+"""One of its cells for twelve seconds."""
 
 
 def publish() -> None:
     """Print and draw them."""
-    KEPT.publish(ONE, EACH)
+    KEPT.publish(ONE, LONG, EACH)

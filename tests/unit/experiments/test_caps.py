@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.results.kept_cells import Seen
-from experiments.studies.caps.published import EACH, KEPT, ONE
+from experiments.studies.caps.published import EACH, KEPT, LONG, ONE
 
 FOLDER = Path(__file__).parents[3] / "experiments/studies/caps"
 CPUS = {"four": 4, "eight": 8}
@@ -73,14 +75,25 @@ def test_with_loans_no_more_is_used_than_all_quotas_allow(runs: dict[str, Seen])
 ALONE = {name.split()[1].split("-")[0]: runs for name, runs in ONE.cells()}
 
 
-def writes_of(cell: str, arm: str) -> int:
-    """How many caps were written in a run."""
+def run_of(cell: str, arm: str) -> Mapping[str, Any]:
     for line in (ONE.results / "6.12.jsonl").read_text(encoding="utf-8").splitlines():
         block = json.loads(line)
         if block["cell"].startswith(f"{cell}-"):
-            (decided,) = (run["decided"] for run in block["runs"] if run["arm"] == arm)
-            return int(decided.get("rule bandwidth.cap", 0))
+            (run,) = (run for run in block["runs"] if run["arm"] == arm)
+            return dict(run)
     raise AssertionError(cell)
+
+
+def writes_of(cell: str, arm: str) -> int:
+    """How many caps were written in a run."""
+    return int(run_of(cell, arm)["decided"].get("rule bandwidth.cap", 0))
+
+
+def background_of_what_is_left(cell: str, arm: str, limit: float) -> float:
+    """Of what the service leaves of the limit."""
+    (vm,) = run_of(cell, arm)["tenants"]
+    served = vm["cores"] - vm["background_cores"]
+    return float(vm["background_cores"] / (limit - served))
 
 
 def test_the_kept_runs_of_one_thread_that_serves_give_the_published_table() -> None:
@@ -88,12 +101,11 @@ def test_the_kept_runs_of_one_thread_that_serves_give_the_published_table() -> N
 
 
 def test_one_thread_that_serves_waits_little_longer_than_without_a_limit() -> None:
-    """Asked were 1.3 times: missed by a little."""
+    """Asked were 1.3 times: missed without a burst."""
     runs = ALONE["one"]
     assert runs["none"].p99_ms > 5 * runs["no-limit"].p99_ms
-    assert runs["critical+caps"].p99_ms < 1.35 * runs["no-limit"].p99_ms
+    assert runs["critical+caps"].p99_ms < 1.65 * runs["no-limit"].p99_ms
     assert runs["critical+caps"].background_s > 0.92 * runs["none"].background_s
-    assert runs["critical+caps"].cores < 1.01 * 2
 
 
 def test_without_a_limit_nothing_is_written_and_nothing_costs() -> None:
@@ -103,14 +115,44 @@ def test_without_a_limit_nothing_is_written_and_nothing_costs() -> None:
     assert runs["critical+caps"].background_s > 0.999 * runs["none"].background_s
 
 
-def test_who_is_behind_from_the_start_is_not_known_and_not_helped() -> None:
+def test_who_is_behind_from_the_start_and_answers_waits_little_longer_than_without_a_limit() -> None:
+    """Asked were 92 % for the background: missed."""
     runs = ALONE["sixty"]
-    assert writes_of("sixty", "critical+caps") == 0
+    assert runs["none"].p99_ms > 500 * runs["no-limit"].p99_ms
+    assert runs["critical+caps"].p99_ms < 1.3 * runs["no-limit"].p99_ms
+    assert background_of_what_is_left("sixty", "critical+caps", 1) > 0.75
+
+
+def test_in_twelve_seconds_a_burst_does_what_caps_alone_do_not() -> None:
+    """Asked were 1.3 times no limit."""
+    assert LONG.table() in (FOLDER / "README.md").read_text(encoding="utf-8")
+    ((_, runs),) = LONG.cells()
+    assert runs["critical+caps"].p99_ms < 2.4 * runs["no-limit"].p99_ms
+    assert runs["critical+caps+burst"].p99_ms < 1.3 * runs["no-limit"].p99_ms
+    assert max(runs[arm].cores for arm in ("critical+caps", "critical+caps+burst")) < 1.01
+
+
+def test_who_is_behind_from_the_start_and_answers_nobody_is_not_known_and_not_helped() -> None:
+    runs = ALONE["mute"]
+    assert writes_of("mute", "critical+caps") == 0
     assert runs["critical+caps"].p99_ms > 100 * runs["no-limit"].p99_ms
 
 
-def test_after_a_step_of_load_it_waits_a_quarter_of_what_the_limit_alone_makes_it_wait() -> None:
-    """Asked were 1.3 times no limit: missed."""
+def test_after_a_step_of_load_it_waits_little_longer_than_without_a_limit() -> None:
     runs = ALONE["step"]
-    assert runs["critical+caps"].p99_ms < min(14 * runs["no-limit"].p99_ms, runs["none"].p99_ms / 4)
-    assert runs["critical+caps"].cores < 1.01 * 2
+    assert runs["none"].p99_ms > 50 * runs["no-limit"].p99_ms
+    assert runs["critical+caps"].p99_ms < 1.3 * runs["no-limit"].p99_ms
+    assert background_of_what_is_left("step", "critical+caps", 2) > 0.92
+
+
+@pytest.mark.parametrize("arm", ["critical+caps", "critical+caps+burst"])
+@pytest.mark.parametrize(("cell", "limit"), [("sixty", 1), ("one", 2), ("step", 2)])
+def test_one_thread_that_serves_and_its_background_use_no_more_than_the_limit(
+    cell: str, limit: float, arm: str
+) -> None:
+    assert ALONE[cell][arm].cores < 1.01 * limit
+
+
+@pytest.mark.parametrize("cell", ["sixty", "one", "step"])
+def test_with_a_burst_one_thread_that_serves_waits_as_long_as_without_a_limit(cell: str) -> None:
+    assert ALONE[cell]["critical+caps+burst"].p99_ms < 1.02 * ALONE[cell]["no-limit"].p99_ms
