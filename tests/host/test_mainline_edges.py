@@ -18,7 +18,7 @@ from .planted import TARGET, Actor, planter
 
 pytestmark = pytest.mark.host
 
-TIMES = 12
+TIMES, STRANGE = 12, 5
 NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
 
 
@@ -32,8 +32,8 @@ def host(tmp_path: Path) -> Iterator[Mainline]:
 
 def test_the_wakers_of_a_period_are_those_that_woke_in_it(host: Mainline) -> None:
     assert host.capabilities.wake_edges
-    target = Actor(TARGET)
-    waker = planter((target, TIMES))
+    target, stranger = Actor(TARGET), Actor(TARGET)
+    waker = planter((target, TIMES), (stranger, STRANGE))
     try:
         roster = (RosterEntry("pair", None, tuple((actor.pid, actor.pid) for actor in (target, waker))),)
         before = host.observe(roster)
@@ -46,14 +46,14 @@ def test_the_wakers_of_a_period_are_those_that_woke_in_it(host: Mainline) -> Non
         assert period.usage[waker.id].wakers == ()
         assert period.usage[target.id].wakeups == TIMES
         assert period.usage[target.id].external_wakeups == 0
-        told_us = period.usage[waker.id].outward
-        assert told_us is not None
-        assert 1 <= told_us < TIMES
+        outward = period.usage[waker.id].outward
+        assert outward is not None
+        assert STRANGE <= outward < TIMES + STRANGE
         chained_ns = period.usage[target.id].chain_ns
         assert chained_ns is not None
         assert chained_ns > 0
         later = host.observe(roster)
         assert later.counters[target.id] is after.counters[target.id], "a sleeper is a new object"
     finally:
-        target.end()
-        waker.end()
+        for actor in (target, stranger, waker):
+            actor.end()
