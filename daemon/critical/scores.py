@@ -39,6 +39,10 @@ LONGEST = 10
 for. The longest critical bursts measured were 6 ms (docs/measurements.md, "Weights that follow the critical
 path"); a role that ended is forgotten within 25 periods."""
 
+SEVERAL = 5
+"""Remembered wake-ups: fewer are no answers. Of a thread that hardly ran one would be enough: it says that it
+has begun, and all that compute beside it are capped (tests/host/test_limits_kept.py, on a busy machine)."""
+
 SILENT = FULL // 10
 """Where nobody in a workload scores more, there is no critical path to see, and nobody is preferred."""
 
@@ -87,7 +91,8 @@ def judge(
 def answers(memory: Memory, burst_ns: int) -> bool:
     """Does it wake others than siblings at least once in every LONGEST bursts' worth of computing? A thread
     with a backlog never sleeps, so nobody wakes it, but whoever waits for its answers does."""
-    return memory.outward > 0 and memory.run_ns * COUNT <= memory.outward * burst_ns * LONGEST
+    is_known = memory.outward >= SEVERAL * COUNT
+    return is_known and memory.run_ns * COUNT <= memory.outward * burst_ns * LONGEST
 
 
 def _steady(memory: Memory, woke: int, longest_ns: int) -> int:

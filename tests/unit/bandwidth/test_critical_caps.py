@@ -92,6 +92,16 @@ def test_where_nobody_sleeps_and_all_or_none_wake_others_nobody_is_capped(outwar
     assert caps_of(decided(CAPPING, behind(*outward))) == {}
 
 
+def test_who_wakes_somebody_once_and_hardly_runs_is_not_waited_for() -> None:
+    """It says that it has begun, say, and waits for work that does not come."""
+    begins, waits = (replace(COMPUTES, consumed_ms=ms, ready_ms=0, outward=ms) for ms in (1, 0))
+    state = CAPPING.initial_state()
+    for index, first in enumerate((begins, *[waits] * 9)):
+        decision = CAPPING.decide(replace(used_up([first, *[COMPUTES] * 3]), index=index), state)
+        assert caps_of(decision) == {}
+        state = decision.state
+
+
 def test_who_sleeps_again_after_a_backlog_is_waited_for_without_a_gap() -> None:
     sleeps = replace(COMPUTES, wakeups=20, external=20, chain_ms=40, outward=40)
     looks = [behind(40, 0, 0, 0)] * 10 + [used_up([sleeps, *[COMPUTES] * 3])] * 20
