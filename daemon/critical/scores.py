@@ -39,9 +39,13 @@ LONGEST = 10
 for. The longest critical bursts measured were 6 ms (docs/measurements.md, "Weights that follow the critical
 path"); a role that ended is forgotten within 25 periods."""
 
+ANSWER = 2
+"""Short bursts (4 ms) for each answer, at most. Threads that only compute woke others in each 10 to 30 ms of
+it, below a limit on a busy host (docs/decisions/0080-outward.md); the service of the study, in 1.8."""
+
 SEVERAL = 5
 """Remembered wake-ups: fewer are no answers. Of a thread that hardly ran one would be enough: it says that it
-has begun, and all that compute beside it are capped (tests/host/test_limits_kept.py, on a busy machine)."""
+has begun, and all that compute beside it are capped."""
 
 SILENT = FULL // 10
 """Where nobody in a workload scores more, there is no critical path to see, and nobody is preferred."""
@@ -89,10 +93,10 @@ def judge(
 
 
 def answers(memory: Memory, burst_ns: int) -> bool:
-    """Does it wake others than siblings at least once in every LONGEST bursts' worth of computing? A thread
-    with a backlog never sleeps, so nobody wakes it, but whoever waits for its answers does."""
+    """Does it wake others than siblings at least once in every ANSWER bursts' worth of computing? A thread
+    with a backlog never sleeps, so nobody wakes it, but it wakes whoever waits for its answers."""
     is_known = memory.outward >= SEVERAL * COUNT
-    return is_known and memory.run_ns * COUNT <= memory.outward * burst_ns * LONGEST
+    return is_known and memory.run_ns * COUNT <= memory.outward * burst_ns * ANSWER
 
 
 def _steady(memory: Memory, woke: int, longest_ns: int) -> int:

@@ -87,8 +87,9 @@ def test_where_nobody_sleeps_those_that_wake_nobody_outside_are_capped() -> None
     assert decision.knobs == {}
 
 
-@pytest.mark.parametrize("outward", [(0, 0, 0, 0), (40, 40, 40, 40), (None, None, None, None)])
+@pytest.mark.parametrize("outward", [(0, 0, 0, 0), (40, 40, 40, 40), (None, None, None, None), (4, 2, 1, 0)])
 def test_where_nobody_sleeps_and_all_or_none_wake_others_nobody_is_capped(outward: tuple[int | None]) -> None:
+    """A wake-up in each 10 ms of computing is none: so many were seen of threads that only compute."""
     assert caps_of(decided(CAPPING, behind(*outward))) == {}
 
 
