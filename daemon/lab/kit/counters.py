@@ -162,10 +162,9 @@ def cpu_ticks(proc: Path = Path("/proc")) -> CpuTicks:
 def cpu_time_s(pids: Iterable[int], proc: Path = Path("/proc")) -> float:
     """CPU time that the living threads of these processes have used; a vanished one counts nothing."""
     used_s = 0.0
-    for pid in pids:
-        for thread in (proc / str(pid) / "task").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                used_s += thread_cpu_s(pid, int(thread.name), proc)
+    for pid, tid in thread_ids(pids, proc):
+        with contextlib.suppress(OSError):
+            used_s += thread_cpu_s(pid, tid, proc)
     return used_s
 
 

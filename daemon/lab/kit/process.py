@@ -222,7 +222,7 @@ def _below(pid: int, children: Callable[[int], Iterable[int]]) -> Iterator[int]:
 
 
 def _tasks(pid: int, proc: Path) -> list[Path]:
-    return sorted((proc / str(pid) / "task").glob("[0-9]*"))
+    return [proc / str(pid) / "task" / str(tid) for _, tid in sorted(thread_ids([pid], proc))]
 
 
 def _listed(pid: int, proc: Path) -> Iterator[int]:
@@ -246,12 +246,12 @@ def in_session(leader: int, proc: Path = Path("/proc")) -> tuple[int, ...]:
     )
 
 
-def thread_ids(pids: Iterable[int]) -> list[tuple[int, int]]:
-    """Process and thread of each; a process that has ended has none."""
+def thread_ids(pids: Iterable[int], proc: Path = Path("/proc")) -> list[tuple[int, int]]:
+    """Process and thread of each; a process that has ended, or ends meanwhile, has none."""
     found: list[tuple[int, int]] = []
     for pid in pids:
         with contextlib.suppress(OSError):
-            found += [(pid, int(task.name)) for task in Path(f"/proc/{pid}/task").iterdir()]
+            found += [(pid, int(task.name)) for task in (proc / str(pid) / "task").iterdir()]
     return found
 
 

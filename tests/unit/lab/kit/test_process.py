@@ -39,6 +39,13 @@ def test_cpu_time_is_the_sum_over_threads_and_a_vanished_process_counts_nothing(
     assert counters.cpu_time_s([10, 4711], proc) == 2.0
 
 
+def test_a_process_that_ends_while_its_threads_are_listed_counts_nothing(
+    proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "is_dir", lambda path: True)  # as it was a moment ago
+    assert counters.cpu_time_s([10, 4711], proc) == 2.0
+
+
 def test_guest_time_is_not_counted_twice(proc: Path) -> None:
     assert counters.cpu_ticks(proc) == counters.CpuTicks(total=1050, idle=840, stolen=30)
 
