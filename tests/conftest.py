@@ -26,8 +26,8 @@ from tests.packaging import debian
 
 IN_CI = os.environ.get("DASEC_CI") == "1"
 
-EXAMPLES = 100 if IN_CI else 40
-"""Of each property, if it names no number: by hand each run draws others, so few are enough."""
+EXAMPLES = 60 if IN_CI else 40
+"""Of each property, if it names no number: each run draws others, so few are enough."""
 
 # Without a clock: the machine may be busy with something else.
 settings.register_profile(

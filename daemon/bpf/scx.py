@@ -14,13 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from ..linux import cpulist
+from ..linux import cpulist, sched_ext
 from .libbpf import BpfObject, BpfUnavailable, load
 
 OBJECT = "scx_dasec"
 OPERATIONS, PARTIAL = "dasec_ops", "dasec_partial_ops"
 SLEEPABLE = ("dasec_init_task", "dasec_cgroup_init", "dasec_init")
-SYSFS = Path("/sys/kernel/sched_ext")
 ISOLATED = Path("/sys/devices/system/cpu/isolated")
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -166,13 +165,13 @@ class Scheduler:
 
 
 def refuse_what_it_cannot_keep(
-    sysfs: Path = SYSFS, cgroups: Path = CGROUPS, isolated: Path = ISOLATED
+    sysfs: Path = sched_ext.SYSFS, cgroups: Path = CGROUPS, isolated: Path = ISOLATED
 ) -> None:
     """BpfUnavailable, in one line, where the scheduler must not be loaded."""
     if not sysfs.is_dir():
         raise BpfUnavailable("this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or later)")
-    if (state := _line(sysfs / "state")) != "disabled":
-        name = _line(sysfs / "root/ops") or "another one"
+    if (state := sched_ext.state(sysfs)) != "disabled":
+        name = sched_ext.name(sysfs) or "another one"
         raise BpfUnavailable(f"the sched_ext scheduler {name} is {state} already: stop it first")
     if cpus := _line(isolated):
         raise BpfUnavailable(

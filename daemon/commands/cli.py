@@ -259,7 +259,7 @@ def scx(level: int, partial: Path | None, directory: Path) -> None:
     from .scx import schedule, schedule_workloads
 
     if partial is None:
-        schedule(level)
+        schedule(level, directory)
     else:
         schedule_workloads(partial, level, directory)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import click
@@ -13,10 +13,12 @@ from rich.live import Live
 from rich.text import Text
 
 from ..bpf.libbpf import BpfUnavailable
-from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, no_vms, options
+from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, no_vms, options, refuse_what_it_cannot_keep
 from ..errors import ExitStatus, Refusal
 from ..hosts.sched_ext.probe import BACKEND
+from ..hosts.sched_ext.rcu import rcu_first
 from ..linux.printable import printable
+from ..service.claim import claimed, kept
 
 LOOK_EVERY_S = 1.0
 LIMITS_EVERY = 5
@@ -25,15 +27,11 @@ LIMITS_EVERY = 5
 STOP = {signal.SIGINT, signal.SIGTERM}
 
 
-def schedule(level: int) -> None:
+def schedule(level: int, directory: Path) -> None:
     """Until a signal. Refuses (status 3) where the kernel does not take it, also when somebody sets a CPU
     limit later; fails (1) if the kernel puts it out."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
-    try:
-        scheduler = Scheduler(options(level))
-    except BpfUnavailable as error:
-        raise Refusal(ExitStatus.HOST, f"scx: {error}") from error
-    with scheduler:
+    with _loaded(level, directory) as scheduler:
         click.echo(f"dasec scx: schedules since now; VMs are the cgroups at depth {level}")
         if lacking := no_vms(level):
             click.echo(printable(f"dasec scx: {lacking}"))
@@ -58,6 +56,22 @@ def schedule_workloads(file: Path, level: int, directory: Path) -> None:
     host = told.host.model_copy(update={"backend": BACKEND, "vm_level": level, "partial": True})
     told = told.model_copy(update={"policy": "none", "host": host})
     serve(Order(file, told, told.dry_run, None, None, directory))
+
+
+@contextmanager
+def _loaded(level: int, directory: Path) -> Iterator[Scheduler]:
+    """With the whole host, and a keeper, which puts RCU's thread back if we are killed."""
+    try:
+        refuse_what_it_cannot_keep()
+        with (
+            claimed(directory) as claim,
+            kept(directory, claim),
+            rcu_first(claim.journal),
+            Scheduler(options(level)) as scheduler,
+        ):
+            yield scheduler
+    except BpfUnavailable as error:
+        raise Refusal(ExitStatus.HOST, f"scx: {error}") from error
 
 
 def _told(scheduler: Scheduler) -> bool:

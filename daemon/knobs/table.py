@@ -17,12 +17,14 @@ from .nice import NICE
 from .patched import GRANULARITY, THREAD_WEIGHT
 from .policies import POLICY
 from .quotas import QUOTA
+from .realtime import REAL_TIME
 from .slices import SLICE
 from .weights import WEIGHT_V1, WEIGHT_V2
 from .words import EXT_LATENCY, EXT_WEIGHT
 
 TABLE: tuple[NativeKnob, ...] = (
     POLICY,
+    REAL_TIME,
     SLICE,
     GRANULARITY,
     EXT_LATENCY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +26,9 @@ from ..model import Capabilities, Core, Level, PolicyState, Restored
 from ..policies import POLICIES
 from ..record.entries import Entry
 from ..record.file import NotARecord, RecordFile
-from ..safety.groups import sweep_probes
-from ..safety.host_lock import HostLock
-from ..safety.journal.directory import MOMENTARY
 from ..safety.journal.dry_run import NoJournal
 from ..safety.journal.journal import Journal
-from ..safety.keeper import Keeper
-from ..safety.restore import put_all_back, recover
+from .claim import Claim, claimed, kept
 from .give_way import giving_way
 from .host_alerts import Incidents
 from .live_config import Regime
@@ -83,25 +79,6 @@ class Stage:
 
     host: Host
     stand_by: Callable[[], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a daemon must have to write to this host."""
-
-    host: HostLock
-    journal: Journal
-
-    def stands(self, announcer: Announcer) -> bool:
-        """Both are where others look for them, or are now again."""
-        try:
-            self.host.ensure()
-            self.journal.ensure()
-        except OSError as error:
-            announcer.state("claim", f"{error.strerror}: no knob is written: trying again every period")
-            return False
-        announcer.state("claim", None, "lock and journal are in place again")
-        return True
 
 
 def serve(order: Order) -> None:
@@ -155,61 +132,17 @@ def serve(order: Order) -> None:
         _conclude(restored, unwritten)
 
 
-@contextmanager
-def _claimed(order: Order) -> Iterator[Claim]:
-    """Nobody else writes to this host, and what a dead daemon left is put back."""
-    with ExitStack() as stack:
-        try:
-            journal, notices = Journal.open(order.directory)
-            stack.callback(journal.close)
-            host = HostLock.take(order.directory)
-            stack.callback(host.close)
-        except OSError as error:
-            status = ExitStatus.FAILED if error.errno in MOMENTARY else ExitStatus.HOST
-            raise Refusal(status, _no_directory(error, order.directory)) from error
-        for notice in (*notices, *_left_elsewhere(host)):
-            LOGGER.warning("%s", notice)
-        host.note()
-        left = put_all_back(journal)
-        sweep_probes()
-        if left.put_back:
-            LOGGER.warning("put back %d knobs that an earlier daemon had left", left.put_back)
-        yield Claim(host, journal)
-
-
-def _left_elsewhere(host: HostLock) -> Iterator[str]:
-    """Puts back what the host's last daemon left, if that had another directory; says so."""
-    elsewhere = host.former()
-    if elsewhere is None:
-        return
-    try:
-        restored, notices = recover(elsewhere)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        yield f"what an earlier daemon left in {elsewhere} is not put back: {error.strerror}"
-        return
-    yield from map(str, notices)
-    if restored.put_back:
-        yield f"put back {restored.put_back} knobs that an earlier daemon had left in {elsewhere}"
-    yield from (f"not put back: {line}" for line in restored.failed)
+def _claimed(order: Order) -> AbstractContextManager[Claim]:
+    return claimed(order.directory, "; `--dry-run` needs neither")
 
 
 @contextmanager
 def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage]:
     """The host with a keeper."""
-    try:
-        keeper = Keeper.start(order.directory, order.config.host.keeper_cgroup)
-    except OSError as error:
-        raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
-    try:
+    with kept(order.directory, claim, order.config.host.keeper_cgroup) as keeper:
         host = _host(order, claim.journal)
-    except Refusal:
-        keeper.dismiss()
-        raise
-    yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
-    keeper.dismiss()
-    host.close()
+        yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
+        host.close()  # our scheduler's host puts something back only here
 
 
 @contextmanager
@@ -351,13 +284,3 @@ def _conclude(restored: Restored, unwritten: Sequence[Unwritten]) -> None:
         raise Refusal(
             ExitStatus.FAILED, *(f"not put back: {line}: run `dasec restore`" for line in restored.failed)
         )
-
-
-def _no_directory(error: OSError, directory: Path) -> str:
-    """Why there can be no journal, and what still works."""
-    if error.filename is None and error.strerror:
-        return error.strerror
-    return (
-        f"{directory}: {error.strerror}: run as root, or name another directory with --directory;"
-        " `--dry-run` needs neither"
-    )

@@ -7,12 +7,12 @@ import os
 
 import pytest
 
-from dasec.bpf.scx import SYSFS
 from dasec.knobs import knob
 from dasec.knobs.knob import KnobRef
 from dasec.knobs.words import EXT_LATENCY, EXT_WEIGHT
 from dasec.linux import extwords, procfs
 from dasec.linux.errors import ThreadGone
+from dasec.linux.sched_ext import SYSFS
 from dasec.model import VcpuId
 
 pytestmark = [

@@ -12,8 +12,10 @@ from typing import TypeVar
 
 import pytest
 
-from dasec.bpf.scx import CGROUPS, SYSFS
-from dasec.linux import procfs
+from dasec.bpf.scx import CGROUPS
+from dasec.hosts.sched_ext import rcu
+from dasec.linux import procfs, sched_ext
+from dasec.linux.sched_ext import SYSFS
 from dasec.model import VcpuId
 
 NEEDS_SCHED_EXT = [
@@ -43,16 +45,18 @@ os.read(begin, 1)
 T = TypeVar("T")
 
 
-def state() -> str:
-    return (SYSFS / "state").read_text().strip()
-
-
 def wait_for(wanted: str, patience_s: float = SOON_S) -> None:
     """Until the kernel's state is that; fails after a while."""
     ends = time.monotonic() + patience_s
-    while state() != wanted:
-        assert time.monotonic() < ends, f"{state()} after {patience_s} s, not {wanted}"
+    while (state := sched_ext.state()) != wanted:
+        assert time.monotonic() < ends, f"{state} after {patience_s} s, not {wanted}"
         time.sleep(0.05)
+
+
+def priorities_of_rcu() -> set[int]:
+    """Real-time priorities; 0 is an ordinary thread."""
+    stats = {pid: procfs.read_stat(pid, pid) for pid in procfs.process_ids()}
+    return {os.sched_getparam(pid).sched_priority for pid, stat in stats.items() if stat.comm in rcu.NAMES}
 
 
 def identity(pid: int) -> VcpuId:

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dasec.bpf.scx import CGROUPS
+from dasec.linux.sched_ext import state
 
-from .machine import LOADS, SLICE, Vm, state, wait_for
+from .machine import LOADS, SLICE, Vm, wait_for
 
 CPUS = Path("/sys/devices/system/cpu")
 MOST_STRESSORS = 4

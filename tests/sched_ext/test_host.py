@@ -21,6 +21,7 @@ from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
 from dasec.hosts.sched_ext.kernel import LIMITS_EVERY
 from dasec.linux import extwords, procfs
+from dasec.linux.sched_ext import state
 from dasec.model import Capabilities, Change, Core, Knob, KnobValue, Outcome, VcpuId
 from dasec.safety.fingerprint import differences, fingerprint
 from dasec.safety.journal.journal import Journal
@@ -29,7 +30,7 @@ from tests.contract.stage import roster
 
 from ..host.running import burner
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, Vm, identity, in_the_end, state, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, Vm, identity, in_the_end, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 

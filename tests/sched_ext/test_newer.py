@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dasec.bpf.scx import SYSFS, Scheduler, options
+from dasec.bpf.scx import Scheduler, options
 from dasec.linux import schedattr
+from dasec.linux.sched_ext import SYSFS
 
 from .machine import HOG, NEEDS_SCHED_EXT, Vm, used_meanwhile, wait_for
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from dasec.bpf.scx import SYSFS, Scheduler, options
+from dasec.bpf.scx import Scheduler, options
 from dasec.errors import ExitStatus
 from dasec.hosts.host import HostSettings
 from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
 from dasec.linux import procfs, schedattr
+from dasec.linux.sched_ext import SYSFS, state
 from dasec.linux.schedattr import SCHED_BATCH, SCHED_EXT, SCHED_OTHER
 from dasec.safety.fingerprint import differences, fingerprint
 from dasec.safety.journal.journal import Journal
@@ -26,7 +27,7 @@ from tests.contract.stage import roster
 from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, Vm, identity, state, used_meanwhile, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, SHARES_S, Vm, identity, used_meanwhile, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 

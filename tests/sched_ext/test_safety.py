@@ -12,13 +12,17 @@ import pytest
 from dasec.bpf.libbpf import BpfUnavailable, load
 from dasec.bpf.scx import Scheduler, options
 from dasec.errors import ExitStatus
+from dasec.hosts.sched_ext.rcu import FIRST, rcu_first
+from dasec.knobs.realtime import ORDINARY
+from dasec.linux.sched_ext import state
 from dasec.safety.fingerprint import differences, fingerprint
+from dasec.safety.journal.journal import Journal
 from guests.waiting import wait_for as wait_until
 from tests.host.running import Running, burner
 from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, Vm, state, used_meanwhile, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, Vm, priorities_of_rcu, used_meanwhile, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 
@@ -58,6 +62,26 @@ def test_a_thread_that_it_lets_wait_is_its_end_after_five_seconds(vms: dict[str,
     assert min(used.values()) > 0.25 * sum(used.values())
 
 
+MANY = "any(os.fork() == 0 for _ in range(60))\n" + HOG
+"""Who makes them has a sixtieth of its VM's half: it takes longer than the test waits."""
+
+
+def test_its_end_comes_also_while_a_process_still_makes_sixty_that_compute(
+    vms: dict[str, Vm], tmp_path: Path
+) -> None:
+    """With RCU's thread as it was the guest stood still, nine of nine times (decision 0081)."""
+    journal, _ = Journal.open(tmp_path)
+    with rcu_first(journal), Scheduler(options(2)):
+        vms["few"], vms["many"] = Vm("few"), Vm("many")
+        vms["few"].run(HOG, times=2)
+        vms["many"].run(MANY)
+        used_meanwhile(vms)
+        assert len((vms["many"].path / "cgroup.procs").read_text().split()) <= 60
+    wait_for("disabled")
+    assert journal.outstanding() == ()
+    journal.close()
+
+
 def test_beside_somebody_elses_scheduler_it_is_refused_by_that_ones_name(tmp_path: Path) -> None:
     other = load("other_scheduler", sizes={}, operations="other_ops", folder=OTHERS)
     try:
@@ -91,8 +115,10 @@ def test_the_daemon_and_its_keeper_killed_leave_nothing_that_restore_does_not_pu
             for pid in (*children(daemon.pid), daemon.pid):
                 os.kill(pid, signal.SIGKILL)
             wait_for("disabled")
+            assert priorities_of_rcu() == {FIRST}
         assert dasec("restore", "--directory", tmp_path / "state").status == ExitStatus.DONE
         assert differences(before, fingerprint([busy.pid])) == ()
+        assert priorities_of_rcu() == {ORDINARY}
 
 
 def test_a_new_daemon_waits_for_the_old_one_and_takes_over_after_it(tmp_path: Path) -> None:

@@ -14,8 +14,12 @@ from pathlib import Path
 import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
-from dasec.bpf.scx import SYSFS, Scheduler, no_vms, options, refuse_what_it_cannot_keep
+from dasec.bpf.scx import Scheduler, no_vms, options, refuse_what_it_cannot_keep
 from dasec.errors import ExitStatus
+from dasec.hosts.sched_ext.rcu import FIRST
+from dasec.knobs.realtime import ORDINARY
+from dasec.linux.sched_ext import SYSFS, state
+from guests.waiting import wait_for as wait_until
 
 from .machine import (
     HOG,
@@ -26,7 +30,7 @@ from .machine import (
     SOON_S,
     Vm,
     in_the_end,
-    state,
+    priorities_of_rcu,
     used_meanwhile,
     wait_for,
 )
@@ -261,6 +265,7 @@ def command() -> Iterator[Command]:
 def test_the_command_says_what_it_does_and_ends_with_the_shares(command: Command) -> None:
     assert command.first == "dasec scx: schedules since now; VMs are the cgroups at depth 2\n"
     assert state() == "enabled"
+    assert priorities_of_rcu() == {FIRST}
     command.process.send_signal(signal.SIGTERM)
     lines = command.rest().splitlines()
     assert command.process.wait() == 0
@@ -268,6 +273,7 @@ def test_the_command_says_what_it_does_and_ends_with_the_shares(command: Command
     assert lines[1].endswith("all others")
     assert lines[-1] == "dasec scx: the kernel's own scheduler is back"
     wait_for("disabled")
+    assert priorities_of_rcu() == {ORDINARY}
 
 
 def test_a_limit_that_is_set_meanwhile_ends_it_in_one_line(command: Command, vms: dict[str, Vm]) -> None:
@@ -285,6 +291,7 @@ def test_a_command_that_is_killed_leaves_the_kernels_own_scheduler(command: Comm
     assert state() == "enabled"
     command.process.kill()
     wait_for("disabled")
+    wait_until(lambda: priorities_of_rcu() == {ORDINARY})
 
 
 def test_what_the_kernel_puts_out_is_said_in_one_line(command: Command) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from ...bpf.scx import Scheduler, limits, no_vms, options
 from ...knobs.knob import Write
@@ -14,11 +14,13 @@ from ...model import Counters, VcpuId
 from ..host import HostSettings
 from ..mainline.stock import StockKernel
 from ..threads.adopt import Adoption
+from ..threads.ahead import WriteAhead
 from ..threads.interface import Adopts
 from ..threads.looks import Looks
 from ..threads.notices import Notices
 from ..threads.thread import ManagedThread
 from .adopt import ExtAdoption
+from .rcu import rcu_first
 
 FRESH_LOOKS = 10
 """For so many times the time between two looks the scheduler goes by our words. After that it judges alone,
@@ -32,24 +34,33 @@ LIMITS_EVERY = 60
 
 
 class ExtKernel:
-    """See KernelInterface. Raises BpfUnavailable when made where the scheduler cannot be loaded."""
+    """See KernelInterface."""
 
     def __init__(self, settings: HostSettings) -> None:
         self._options = options(settings.vm_level)
         self._partial = settings.partial
         self._stock = StockKernel(bpf=settings.bpf)
         self._notices = Notices()
-        self._scheduler = None if settings.dry_run else Scheduler(self._options, partial=settings.partial)
         if lacking := no_vms(settings.vm_level):
             self._notices.say("groups that are no VMs", printable(lacking))
+        self._switches = settings.partial and not settings.dry_run
+        self._loaded = ExitStack()
+        self._scheduler: Scheduler | None = None
         self._ended = False
         self._attended_ns = 0
         self._looks = 0
 
+    def load(self, journal: WriteAhead) -> None:
+        """From now on it schedules. Raises BpfUnavailable where it cannot."""
+        with ExitStack() as loaded:
+            if not self._partial:
+                loaded.enter_context(rcu_first(journal))
+            self._scheduler = loaded.enter_context(Scheduler(self._options, partial=self._partial))
+            self._loaded = loaded.pop_all()
+
     def adoption(self, stock: Adoption) -> Adopts:
         """Threads get the scheduler's knobs on top."""
-        switches = self._partial and self._scheduler is not None
-        return ExtAdoption(stock, self._options.slice_ns, lambda: self._ended, switches=switches)
+        return ExtAdoption(stock, self._options.slice_ns, lambda: self._ended, switches=self._switches)
 
     def sampler(self, threads: Sequence[ManagedThread], counters: dict[VcpuId, Counters]) -> Looks:
         """That of a stock kernel, whose counters do not depend on who schedules."""
@@ -88,15 +99,15 @@ class ExtKernel:
 
     def close(self) -> None:
         """Give the kernel its own scheduler back, and let all descriptors go."""
-        if self._scheduler is not None:
-            self._scheduler.close()
-            self._scheduler = None
+        self._unload()
         self._stock.close()
 
+    def _unload(self) -> None:
+        self._scheduler = None
+        self._loaded.close()
+
     def _leave(self, why: str) -> None:
-        if self._scheduler is not None:
-            self._scheduler.close()
-            self._scheduler = None
+        self._unload()
         self._ended = True
         self._notices.say(
             "our scheduler",

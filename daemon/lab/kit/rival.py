@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...bpf.scx import SYSFS
+from ...linux import sched_ext
 from .errors import failure
 from .process import ensure_alive, last_line, wait_until
 
@@ -31,17 +31,13 @@ def rival(program: Path, log: Path) -> Iterator[None]:
         wait_until(lambda: _has_begun(process), program.name, PATIENCE_S)
         ensure_alive(process, program.name, log)
         yield
-        if _state() != "enabled":
+        if sched_ext.state() != "enabled":
             raise failure(f"{program.name}: the kernel put it out: {last_line(log)}")
     finally:
         process.terminate()
         wait_until(lambda: process.poll() is not None, f"{program.name}: stops", STOP_PATIENCE_S)
-        wait_until(lambda: _state() == "disabled", f"{program.name}: its end", PATIENCE_S)
+        wait_until(lambda: sched_ext.state() == "disabled", f"{program.name}: its end", PATIENCE_S)
 
 
 def _has_begun(process: subprocess.Popen[bytes]) -> bool:
-    return _state() == "enabled" or process.poll() is not None
-
-
-def _state() -> str:
-    return (SYSFS / "state").read_text(encoding="ascii").strip()
+    return sched_ext.state() == "enabled" or process.poll() is not None

@@ -1,0 +1,78 @@
+"""RCU's thread goes before all others while our scheduler has the whole host.
+
+At its end the kernel waits for RCU, whose thread is still sched_ext's, while those that are born belong to
+the kernel's own scheduler already and go first: as many that compute as there are CPUs, and the host stands
+still (docs/decisions/0081-rcu-first.md). The end may come by a kill, so the thread is ahead all the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...bpf.libbpf import BpfUnavailable
+from ...knobs import knob
+from ...knobs.knob import KnobRef, Write
+from ...knobs.realtime import ORDINARY, REAL_TIME
+from ...linux import procfs
+from ...linux.errors import ThreadGone
+from ...log import LOGGER
+from ...model import VcpuId
+from ...safety.kernel import LinuxKernel
+from ...safety.restore import put_back_each
+from ..threads.ahead import WriteAhead
+
+NAMES = frozenset({"rcu_preempt", "rcu_sched"})
+"""Of the thread that waits for each grace period (rcu_spawn_gp_kthread() of kernel/rcu/tree.c), with a kernel
+that can be preempted and without. One for a single CPU has none, and waits for nobody."""
+
+FIRST = 1
+"""As the kernel itself does with rcutree.kthread_prio=1."""
+
+
+@contextmanager
+def rcu_first(journal: WriteAhead, proc: str = procfs.PROC) -> Iterator[None]:
+    """Its thread is real-time, unless it was; then what it was before. What cannot be put back stays in the
+    journal. Raises BpfUnavailable where it cannot be made so."""
+    refs = tuple(KnobRef(thread, REAL_TIME) for thread in _threads(proc))
+    try:
+        try:
+            for ref in refs:
+                _raise(ref, journal, proc)
+        except OSError as error:
+            raise BpfUnavailable(
+                f"the thread of RCU cannot be made real-time ({error.strerror}), without which the host may"
+                " stand still at the scheduler's end: partial mode does not need that"
+            ) from error
+        yield
+    finally:
+        held = [one for one in journal.outstanding() if one.ref in refs]
+        done = put_back_each(held, (), (), LinuxKernel())
+        journal.settle(done.settled())
+        for line in done.summary().failed:
+            LOGGER.warning("not put back: %s: run `dasec restore`", line)
+
+
+def _raise(ref: KnobRef, journal: WriteAhead, proc: str) -> None:
+    found = knob.read(ref, proc)
+    if found != ORDINARY:
+        return
+    write = Write(ref, found, FIRST)
+    if journal.without_room((write,)):
+        raise OSError(0, "the journal is full")
+    journal.begin((write,))
+    try:
+        knob.write(ref, FIRST, proc)
+    except OSError:
+        journal.settle((ref,))
+        raise
+
+
+def _threads(proc: str) -> Iterator[VcpuId]:
+    for pid in procfs.process_ids(proc):
+        try:
+            stat = procfs.read_stat(pid, pid, proc)
+        except (ThreadGone, OSError):
+            continue
+        if stat.is_kernel_thread and stat.comm in NAMES:
+            yield VcpuId(pid, pid, stat.start_ticks)

@@ -1,0 +1,101 @@
+"""What a process must have before it writes to this host: the host's lock, a journal and a keeper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ExitStatus, Refusal
+from ..log import LOGGER, Announcer
+from ..safety.groups import sweep_probes
+from ..safety.host_lock import HostLock
+from ..safety.journal.directory import MOMENTARY
+from ..safety.journal.journal import Journal
+from ..safety.keeper import Keeper
+from ..safety.restore import put_all_back, recover
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The host's lock and the journal."""
+
+    host: HostLock
+    journal: Journal
+
+    def stands(self, announcer: Announcer) -> bool:
+        """Both are where others look for them, or are now again."""
+        try:
+            self.host.ensure()
+            self.journal.ensure()
+        except OSError as error:
+            announcer.state("claim", f"{error.strerror}: no knob is written: trying again every period")
+            return False
+        announcer.state("claim", None, "lock and journal are in place again")
+        return True
+
+
+@contextmanager
+def claimed(directory: Path, otherwise: str = "") -> Iterator[Claim]:
+    """Nobody else writes to this host, and what a dead daemon left is put back. `otherwise`: what would need
+    no directory. Raises Refusal."""
+    with ExitStack() as stack:
+        try:
+            journal, notices = Journal.open(directory)
+            stack.callback(journal.close)
+            host = HostLock.take(directory)
+            stack.callback(host.close)
+        except OSError as error:
+            status = ExitStatus.FAILED if error.errno in MOMENTARY else ExitStatus.HOST
+            raise Refusal(status, _no_directory(error, directory, otherwise)) from error
+        for notice in (*notices, *_left_elsewhere(host)):
+            LOGGER.warning("%s", notice)
+        host.note()
+        left = put_all_back(journal)
+        sweep_probes()
+        if left.put_back:
+            LOGGER.warning("put back %d knobs that an earlier daemon had left", left.put_back)
+        yield Claim(host, journal)
+
+
+@contextmanager
+def kept(directory: Path, claim: Claim, cgroup: str = "") -> Iterator[Keeper]:
+    """With a keeper, dismissed at the end if nothing is left to put back. Raises Refusal."""
+    try:
+        keeper = Keeper.start(directory, cgroup)
+    except OSError as error:
+        raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
+    try:
+        yield keeper
+    except Refusal:
+        if not claim.journal.outstanding() and not claim.journal.groups():
+            keeper.dismiss()
+        raise
+    keeper.dismiss()
+
+
+def _left_elsewhere(host: HostLock) -> Iterator[str]:
+    """Puts back what the host's last daemon left, if that had another directory; says so."""
+    elsewhere = host.former()
+    if elsewhere is None:
+        return
+    try:
+        restored, notices = recover(elsewhere)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield f"what an earlier daemon left in {elsewhere} is not put back: {error.strerror}"
+        return
+    yield from map(str, notices)
+    if restored.put_back:
+        yield f"put back {restored.put_back} knobs that an earlier daemon had left in {elsewhere}"
+    yield from (f"not put back: {line}" for line in restored.failed)
+
+
+def _no_directory(error: OSError, directory: Path, otherwise: str) -> str:
+    """Why there can be no journal, and what still works."""
+    if error.filename is None and error.strerror:
+        return error.strerror
+    mend = "run as root, or name another directory with --directory"
+    return f"{directory}: {error.strerror}: {mend}{otherwise}"

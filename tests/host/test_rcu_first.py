@@ -1,0 +1,128 @@
+"""RCU's thread is real-time as long as our scheduler may have the host. A process of ours plays it, of which
+/proc says what it says of a thread of the kernel's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.bpf.libbpf import BpfUnavailable
+from dasec.hosts.sched_ext.rcu import FIRST, rcu_first
+from dasec.knobs import realtime
+from dasec.knobs.realtime import ORDINARY, REAL_TIME
+from dasec.linux import procfs, sched_ext
+from dasec.safety.journal.journal import Journal
+from dasec.safety.restore import recover
+
+pytestmark = pytest.mark.host
+
+NICE = 3
+FLAGS = 6
+"""Field of a stat line, behind the name."""
+
+
+class Rcu:
+    """A process, and a /proc that knows it only as the kernel's own."""
+
+    def __init__(self, pid: int, folder: Path) -> None:
+        self.pid, self.proc = pid, folder / "proc"
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+        fields[FLAGS] = str(int(fields[FLAGS]) | procfs.PF_KTHREAD)
+        task = self.proc / f"{pid}/task/{pid}"
+        task.mkdir(parents=True)
+        (task / "stat").write_text(f"{pid} (rcu_preempt) {' '.join(fields)}\n")
+
+    @property
+    def priority(self) -> int:
+        return os.sched_getparam(self.pid).sched_priority
+
+    def become(self, policy: int, priority: int) -> None:
+        os.sched_setscheduler(self.pid, policy, os.sched_param(priority))
+
+
+@pytest.fixture
+def rcu(tmp_path: Path) -> Iterator[Rcu]:
+    with subprocess.Popen(["nice", f"-n{NICE}", "sleep", "100"]) as process:
+        yield Rcu(process.pid, tmp_path)
+        process.kill()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    made, _ = Journal.open(tmp_path / "state")
+    yield made
+    made.close()
+
+
+def test_it_is_real_time_meanwhile_and_what_it_was_afterwards(rcu: Rcu, journal: Journal) -> None:
+    with rcu_first(journal, str(rcu.proc)):
+        assert (os.sched_getscheduler(rcu.pid), rcu.priority) == (os.SCHED_FIFO, FIRST)
+        (held,) = journal.outstanding()
+        assert (held.ref.kind, held.prior, held.ours) == (REAL_TIME, ORDINARY, (FIRST,))
+    assert os.sched_getscheduler(rcu.pid) == os.SCHED_OTHER
+    assert os.getpriority(os.PRIO_PROCESS, rcu.pid) == NICE
+    assert journal.outstanding() == ()
+
+
+@pytest.mark.parametrize(("policy", "priority"), [(os.SCHED_FIFO, 1), (os.SCHED_FIFO, 9), (os.SCHED_RR, 2)])
+def test_one_that_is_real_time_stays_what_it_is(
+    rcu: Rcu, journal: Journal, policy: int, priority: int
+) -> None:
+    rcu.become(policy, priority)
+    with rcu_first(journal, str(rcu.proc)):
+        assert journal.outstanding() == ()
+    assert (os.sched_getscheduler(rcu.pid), rcu.priority) == (policy, priority)
+
+
+@pytest.mark.parametrize(("policy", "priority"), [(os.SCHED_FIFO, 7), (os.SCHED_RR, 2), (os.SCHED_BATCH, 0)])
+def test_what_somebody_else_makes_of_it_meanwhile_stays(
+    rcu: Rcu, journal: Journal, policy: int, priority: int
+) -> None:
+    with rcu_first(journal, str(rcu.proc)):
+        rcu.become(policy, priority)
+    assert (os.sched_getscheduler(rcu.pid), rcu.priority) == (policy, priority)
+    assert journal.outstanding() == ()
+
+
+def test_it_waits_for_the_end_of_our_scheduler_and_is_kept_in_mind_if_that_stays(
+    rcu: Rcu,
+    journal: Journal,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(realtime, "_LOOKS", 2)
+    monkeypatch.setattr(sched_ext, "name", lambda: sched_ext.OURS)
+    with rcu_first(journal, str(rcu.proc)):
+        pass
+    assert "our scheduler still has this host: stop it first: run `dasec restore`" in caplog.text
+    assert rcu.priority == FIRST
+    assert len(journal.outstanding()) == 1
+    journal.close()
+    monkeypatch.undo()
+    restored, _ = recover(tmp_path / "state")
+    assert (restored.put_back, rcu.priority) == (1, ORDINARY)
+
+
+def test_where_it_cannot_be_made_so_the_whole_host_is_refused_in_one_line(
+    rcu: Rcu, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(tid: int, policy: int, parameter: os.sched_param) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refused)
+    said = r"RCU .* real-time \(Operation not permitted\).*partial mode"
+    with pytest.raises(BpfUnavailable, match=said), rcu_first(journal, str(rcu.proc)):
+        pytest.fail("it was let in")
+    assert journal.outstanding() == ()
+
+
+def test_a_process_of_that_name_is_not_the_kernels(rcu: Rcu, journal: Journal) -> None:
+    stat = rcu.proc / f"{rcu.pid}/task/{rcu.pid}/stat"
+    stat.write_text(Path(f"/proc/{rcu.pid}/stat").read_text().replace("(sleep)", "(rcu_preempt)"))
+    with rcu_first(journal, str(rcu.proc)):
+        assert rcu.priority == ORDINARY
