@@ -83,7 +83,7 @@ class Vm:
         def enter() -> None:
             (self.path / "cgroup.procs").write_text(str(os.getpid()))
 
-        begin = TOGETHER.format(others=times - 1) if times > 1 else "import os\n"
+        begin = TOGETHER.format(others=times - 1)
         begin += f"os.sched_setaffinity(0, {cpus or {0, 1}})\nprint(flush=True)\n"
         command = [sys.executable, "-I", "-S", "-c", begin + program]
         self.programs.append(subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=enter))

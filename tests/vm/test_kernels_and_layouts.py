@@ -31,14 +31,14 @@ END_TO_END = "'tests/host/test_run.py::test_fifty_periods_are_recorded_replay_an
 """One policy on each kernel: it takes a minute there."""
 
 ON_EEVDF = [
-    TestsRun(EEVDF, layout, " ".join((CONTRACT, GROUPS, BPF, *once)))
+    TestsRun(EEVDF, layout, " ".join((GROUPS, *once)))
     for layout, once in (
-        (CgroupLayout.V2, (PROBE, HOTPLUG, END_TO_END.format("dasec"))),
+        (CgroupLayout.V2, (CONTRACT, BPF, PROBE, HOTPLUG, END_TO_END.format("dasec"))),
         (CgroupLayout.HYBRID, ()),  # its cpu controller is v1's
-        (CgroupLayout.V1, (PROBE,)),
+        (CgroupLayout.V1, (CONTRACT, BPF, PROBE)),
     )
 ]
-"""CPUs, and what a policy makes of groups that can be written, are the same whatever the layout."""
+"""CPUs, counters, and what a policy makes of groups that can be written, are the same whatever the layout."""
 ON_CFS = TestsRun(
     CFS,
     CgroupLayout.V2,
