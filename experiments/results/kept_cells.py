@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,11 +39,18 @@ class Kept:
     plain: str
 
     def cells(self) -> Iterator[tuple[str, Mapping[str, Seen]]]:
-        """Every kept cell with its arms."""
+        """Every kept cell with its arms, each the mean of its repetitions."""
+        for name, runs in self.repeated():
+            yield name, {arm: _mean(each) for arm, each in runs.items()}
+
+    def repeated(self) -> Iterator[tuple[str, Mapping[str, Sequence[Seen]]]]:
+        """Every kept cell with its arms, of each all repetitions in their order."""
         for file in sorted(self.results.glob("*.jsonl")):
-            for line in file.read_text(encoding="utf-8").splitlines():
-                block = json.loads(line)
-                yield f"{file.stem}: {block['cell']}", {run["arm"]: seen(run) for run in block["runs"]}
+            found: dict[str, dict[str, list[Seen]]] = {}
+            for block in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+                for run in block["runs"]:
+                    found.setdefault(block["cell"], {}).setdefault(run["arm"], []).append(seen(run))
+            yield from ((f"{file.stem}: {cell}", runs) for cell, runs in found.items())
 
     def table(self) -> str:
         """Ratios to the base, mean / p99."""
@@ -88,6 +95,14 @@ class Kept:
         axis.set_ylabel(f"p99 over {self.base_name}'s")
         figure.legend(loc="outside upper center", ncols=len(self.arms))
         figure.savefig(path)
+
+
+def _mean(runs: Sequence[Seen]) -> Seen:
+    """Of latencies the geometric one, as ratios have it."""
+    mean_ms, p99_ms, *work = zip(*runs, strict=True)
+    return Seen(
+        statistics.geometric_mean(mean_ms), statistics.geometric_mean(p99_ms), *map(statistics.mean, work)
+    )
 
 
 def seen(run: Mapping[str, Any]) -> Seen:

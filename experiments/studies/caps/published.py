@@ -45,6 +45,10 @@ LONG = replace(ONE, results=KEPT.results / "long")
 """One of its cells for twelve seconds."""
 
 
+HOST = replace(ONE, results=KEPT.results / "host")
+"""The same arms on a real host."""
+
+
 def publish() -> None:
     """Print and draw them."""
-    KEPT.publish(ONE, LONG, EACH)
+    KEPT.publish(HOST, ONE, LONG, EACH)

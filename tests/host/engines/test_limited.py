@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 import pytest
 
@@ -18,6 +20,8 @@ from guests.engines.image import IMAGE
 from guests.waiting import wait_for
 
 from ..limited import CAPS, LIMITED, OWN_GROUPS, used_ns
+from ..running import loaded
+from ..test_caps_effect import LEFT
 from ..test_limits_kept import BINDS, rules
 from .managing import Daemon, group_of, inhabitants
 
@@ -32,13 +36,13 @@ TOLD = CAPS + OWN_GROUPS + '[[workload]]\nname = "web"\ncontainer = "docker:web"
 
 
 @contextmanager
-def web(docker: Docker) -> Iterator[str]:
+def web(docker: Docker, cpus: float | None, service: str) -> Iterator[str]:
     """The group of a container that serves, beside three threads that compute."""
     tool = find_tool()
     shown = [word for path in (*LIBRARIES, str(tool.parent)) for word in ("--volume", f"{path}:{path}:ro")]
-    options = ("--detach", "--name", "web", "--network", "host", "--cpus", f"{CPUS:g}", *shown)
-    serves = (str(tool), "service", "--seconds", "60", *LIMITED.split(), "--out", "/dev/null")
-    docker.say("run", *options, IMAGE, *serves)
+    limit = () if cpus is None else ("--cpus", f"{cpus:g}")
+    options = ("--detach", "--name", "web", "--network", "host", *limit, *shown)
+    docker.say("run", *options, IMAGE, str(tool), "service", *service.split())
     try:
         group = group_of(docker.pid("web"))
         wait_for(lambda: len(inhabitants(group).threads) > 4)
@@ -50,7 +54,7 @@ def web(docker: Docker) -> Iterator[str]:
 def test_a_container_with_a_limit_keeps_it_and_only_who_computes_is_capped(
     docker: Docker, tmp_path: Path
 ) -> None:
-    with web(docker) as group:
+    with web(docker, CPUS, f"--seconds 60 {LIMITED} --out /dev/null") as group:
         before = inhabitants(group)
         threads = {vcpu.tid: name_of(vcpu.pid, vcpu.tid) for vcpu in before.threads}
         with Daemon(docker.place, tmp_path, TOLD) as daemon:
@@ -63,6 +67,59 @@ def test_a_container_with_a_limit_keeps_it_and_only_who_computes_is_capped(
         assert rules(tmp_path / "record")["bandwidth.cap"] > 0
         assert {threads[tid] for tid in capped(tmp_path / "record")} == {"bg-0", "bg-1", "bg-2"}
         assert inhabitants(group) == before
+
+
+ROUNDS = 4
+ONE_CPU = 1.0
+ASKED = (
+    "--feeder --answers --helpers 0 --serial-us 1100 --rate 200 --background 3 --background-burst-us 10000"
+    " --background-rate 280 --warmup 4 --seconds 8"
+)
+"""One thread that wants 22 % of a CPU and three that always compute; the daemon begins in the warm-up."""
+
+
+class Served(NamedTuple):
+    """By one container. `background_s`: CPU time of those that compute."""
+
+    p99_ms: float
+    background_s: float
+
+
+def served(docker: Docker, cpus: float | None, speed: float, place: Path, told: str | None) -> Served:
+    """What a container that lives until all is served says in the end; beside it a daemon that is `told`."""
+    with web(docker, cpus, f"{ASKED} --iterations-per-us {speed:.1f}"):
+        if told is None:
+            docker.say("wait", "web")
+        else:
+            with Daemon(docker.place, place, told) as daemon:
+                docker.say("wait", "web")
+                daemon.end(signal.SIGTERM)
+        said = json.loads(docker.say("logs", "web").splitlines()[-1])
+    return Served(said["latency_ns"]["p99"] / 1e6, said["background"]["cpu_s"])
+
+
+@pytest.mark.slow
+def test_caps_give_a_container_the_latency_back_that_its_limit_took(docker: Docker, tmp_path: Path) -> None:
+    with loaded("threads", "--seconds", "0.2", "--threads", "1") as (tool, _):
+        speed = json.loads(tool.communicate()[0].splitlines()[-1])["iterations_per_us"]
+    arms = {
+        "no limit": (None, None),
+        "limit": (ONE_CPU, None),
+        "limit again": (ONE_CPU, None),
+        "caps": (ONE_CPU, TOLD),
+        "caps and burst": (ONE_CPU, TOLD.replace("caps = true", "caps = true\nburst = true")),
+    }
+    found: dict[str, list[Served]] = {arm: [] for arm in arms}
+    for number in range(ROUNDS):
+        for arm, (cpus, told) in arms.items():
+            found[arm].append(served(docker, cpus, speed, tmp_path / f"{number} {arm}", told))
+            print(
+                f"{arm}: p99 {found[arm][-1].p99_ms:.1f} ms, background {found[arm][-1].background_s:.2f} s"
+            )
+    p99 = {arm: median(one.p99_ms for one in each) for arm, each in found.items()}
+    background = {arm: median(one.background_s for one in each) for arm, each in found.items()}
+    assert p99["caps"] < p99["limit"] / 2
+    assert background["caps"] > LEFT * background["limit"]
 
 
 def capped(record: Path) -> set[int]:

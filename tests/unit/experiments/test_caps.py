@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from dasec.lab.kit.ratios import Estimate, estimate, paired_ratios
 from experiments.results.kept_cells import Seen
-from experiments.studies.caps.published import EACH, KEPT, LONG, ONE
+from experiments.studies.caps.published import EACH, HOST, KEPT, LONG, ONE
 
 FOLDER = Path(__file__).parents[3] / "experiments/studies/caps"
 CPUS = {"four": 4, "eight": 8}
@@ -156,3 +157,37 @@ def test_one_thread_that_serves_and_its_background_use_no_more_than_the_limit(
 @pytest.mark.parametrize("cell", ["sixty", "one", "step"])
 def test_with_a_burst_one_thread_that_serves_waits_as_long_as_without_a_limit(cell: str) -> None:
     assert ALONE[cell]["critical+caps+burst"].p99_ms < 1.02 * ALONE[cell]["no-limit"].p99_ms
+
+
+((_, REAL),) = HOST.repeated()
+
+
+def over(arm: str, base: str, what: str) -> Estimate:
+    """On the real host, repetition by repetition."""
+    ours, theirs = ([getattr(run, what) for run in REAL[one]] for one in (arm, base))
+    return estimate(paired_ratios(ours, theirs))
+
+
+def test_on_a_real_host_who_serves_waits_no_longer_than_without_a_limit() -> None:
+    assert over("none", "no-limit", "p99_ms").low > 5
+    assert over("critical+caps", "no-limit", "p99_ms").high < 1.3
+    assert over("critical+caps", "none", "background_s").low > 0.92
+    assert max(run.cores for arm in ("critical+caps", "critical+caps+burst") for run in REAL[arm]) < 1.01
+
+
+@pytest.mark.parametrize(
+    ("arm", "base", "what"),
+    [
+        ("none", "no-limit", "p99_ms"),
+        ("none-again", "none", "p99_ms"),
+        ("critical+caps", "no-limit", "p99_ms"),
+        ("critical+caps+burst", "no-limit", "p99_ms"),
+        ("critical+caps", "none", "background_s"),
+        ("critical+caps+burst", "none", "background_s"),
+    ],
+)
+def test_the_intervals_on_a_real_host_are_those_of_the_kept_runs(arm: str, base: str, what: str) -> None:
+    found = over(arm, base, what)
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert HOST.table() in page
+    assert f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]" in page
