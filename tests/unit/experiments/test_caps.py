@@ -214,3 +214,9 @@ def test_the_intervals_on_a_real_host_are_those_of_the_kept_runs(arm: str, base:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert HOST.table() in page
     assert f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]" in page
+
+
+def test_the_first_page_says_what_caps_do_to_a_limited_host() -> None:
+    mean_over, p99_over = (over("critical+caps", "none", what).ratio for what in ("mean_ms", "p99_ms"))
+    page = (FOLDER.parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"| CPU limit, with [caps](docs/bandwidth.md) | {mean_over:.2f} | {p99_over:.2f} |" in page
