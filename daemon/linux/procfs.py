@@ -167,8 +167,8 @@ def read_bytes(path: str, directory: int | None = None) -> bytes:
     gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory)
-    except _GONE as error:
-        raise ThreadGone(path) from error
+    except OSError as error:
+        raise _gone_or(error, path) from error
     try:
         parts = []
         while part := os.read(descriptor, 65536):
@@ -185,8 +185,8 @@ def read_start(path: str, length: int) -> bytes:
     ThreadGone if the file is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except _GONE as error:
-        raise ThreadGone(path) from error
+    except OSError as error:
+        raise _gone_or(error, path) from error
     try:
         return os.read(descriptor, length)
     except OSError as error:
@@ -196,7 +196,7 @@ def read_start(path: str, length: int) -> bytes:
 
 
 def _gone_or(error: OSError, path: str) -> Exception:
-    """ENODEV is what a file of a group says that was removed while it was open."""
+    """ENODEV is what a file of a group says that was removed while it was open, or was opened."""
     gone = isinstance(error, _GONE) or error.errno == errno.ENODEV
     return ThreadGone(path) if gone else error
 

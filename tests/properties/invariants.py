@@ -81,6 +81,7 @@ def check_layout(before: Period, later: Period) -> None:
     kind_of = {core: (topology.node_of[core], topology.capacity_of.get(core)) for core in topology.cores}
     for workload in before.workloads:
         mine = {vcpu.id: vcpu for vcpu in workload.vcpus if vcpu.id in new}
+        at_will = Counter[Core]()
         for vcpu in moved & mine.keys():
             core, origin = new[vcpu], prior[vcpu]
             assert core is not None
@@ -88,12 +89,14 @@ def check_layout(before: Period, later: Period) -> None:
             assert core in mine[vcpu].allowed
             assert kind_of[core] == kind_of[origin]
             assert not topology.are_siblings(core, origin)
-            if any(new[other] == core for other in mine if other != vcpu):
-                reach = {each for each in topology.cores if kind_of[each] == kind_of[core]}
-                held = {
-                    seat for layout in (prior, new) for other in mine if (seat := layout[other]) is not None
-                }
-                assert not (reach & mine[vcpu].allowed) - held
+            reach = {each for each in topology.cores if kind_of[each] == kind_of[core]}
+            held = {seat for layout in (prior, new) for other in mine if (seat := layout[other]) is not None}
+            has_sibling = any(new[other] == core for other in mine if other != vcpu)
+            if has_sibling and (reach & mine[vcpu].allowed) - held:
+                at_will[core] += 1
+        for core, count in at_will.items():
+            stays = any(prior[vcpu] == new[vcpu] == core for vcpu in mine)
+            assert count <= (0 if stays else 1), "who came first was alone there, whoever had to follow"
 
 
 def check_changes(before: Period, decision: Decision, plan: Plan) -> None:

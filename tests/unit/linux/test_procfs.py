@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 
@@ -57,6 +58,17 @@ def test_a_missing_thread_is_gone_not_an_error(tree: Tree) -> None:
         procfs.read_stat(1, 1, tree.proc)
     with pytest.raises(ThreadGone):
         procfs.KeptThread(1, 1, tree.proc)
+
+
+def test_a_group_that_is_removed_while_its_file_is_opened_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(path: str, flags: int, *, dir_fd: int | None = None) -> int:
+        raise OSError(errno.ENODEV, "No such device", path)
+
+    monkeypatch.setattr(os, "open", opened)
+    with pytest.raises(ThreadGone):
+        procfs.read_bytes("/sys/fs/cgroup/cpu/gone/cpu.shares")
+    with pytest.raises(ThreadGone):
+        procfs.read_start("/sys/fs/cgroup/cpu/gone/cgroup.procs", 9)
 
 
 def test_the_process_of_a_thread_is_its_thread_group(tree: Tree) -> None:
