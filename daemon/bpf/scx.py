@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ..linux import cpulist, sched_ext
+from ..linux.one_line import one_line
 from .libbpf import BpfObject, BpfUnavailable, load
 
 OBJECT = "scx_dasec"
@@ -173,7 +174,7 @@ def refuse_what_it_cannot_keep(
     if (state := sched_ext.state(sysfs)) != "disabled":
         name = sched_ext.name(sysfs) or "another one"
         raise BpfUnavailable(f"the sched_ext scheduler {name} is {state} already: stop it first")
-    if cpus := _line(isolated):
+    if cpus := one_line(isolated):
         raise BpfUnavailable(
             f"CPUs {cpus} are isolated (isolcpus=), and with such the kernel takes no sched_ext"
         )
@@ -186,7 +187,7 @@ def refuse_what_it_cannot_keep(
 def limits(cgroups: Path = CGROUPS) -> Iterator[str]:
     """Every CPU limit that is set, in words."""
     for group in groups(cgroups):
-        if (said := _line(group / "cpu.max")) and not said.startswith("max"):
+        if (said := one_line(group / "cpu.max")) and not said.startswith("max"):
             yield f"{group} has a CPU limit ({said})"
 
 
@@ -197,7 +198,7 @@ def no_vms(level: int, cgroups: Path = CGROUPS) -> str | None:
         for group in groups(cgroups)
         if len(group.relative_to(cgroups).parts) == level
         and not (group / "cpu.weight").exists()
-        and "populated 1" in _line(group / "cgroup.events")
+        and "populated 1" in one_line(group / "cgroup.events")
     ]
     if not lacking:
         return None
@@ -222,13 +223,6 @@ def why_not() -> str | None:
     except BpfUnavailable as error:
         return str(error)
     return None
-
-
-def _line(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def _possible() -> range:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .one_line import one_line
+
 SYSFS = Path("/sys/kernel/sched_ext")
 
 OURS = "dasec"
@@ -12,16 +14,9 @@ OURS = "dasec"
 
 def state(sysfs: Path = SYSFS) -> str:
     """`disabled`, `enabling`, `enabled` or `disabling`; empty on a kernel without sched_ext."""
-    return _line(sysfs / "state")
+    return one_line(sysfs / "state")
 
 
 def name(sysfs: Path = SYSFS) -> str:
     """Of the scheduler that is loaded, also while it goes; empty if none is."""
-    return _line(sysfs / "root/ops")
-
-
-def _line(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
+    return one_line(sysfs / "root/ops")
