@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..bpf.libbpf import BpfUnavailable
-from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, no_vms, options, refuse_what_it_cannot_keep
+from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, no_vms, options, why_not
 from ..errors import ExitStatus, Refusal
 from ..hosts.sched_ext.probe import BACKEND
 from ..hosts.sched_ext.rcu import rcu_first
@@ -61,17 +61,18 @@ def schedule_workloads(file: Path, level: int, directory: Path) -> None:
 @contextmanager
 def _loaded(level: int, directory: Path) -> Iterator[Scheduler]:
     """With the whole host, and a keeper, which puts RCU's thread back if we are killed."""
-    try:
-        refuse_what_it_cannot_keep()
-        with (
-            claimed(directory) as claim,
-            kept(directory, claim),
-            rcu_first(claim.journal),
-            Scheduler(options(level)) as scheduler,
-        ):
-            yield scheduler
-    except BpfUnavailable as error:
-        raise Refusal(ExitStatus.HOST, f"scx: {error}") from error
+    if (why := why_not()) is not None:
+        raise _refused(why)
+    with claimed(directory) as claim, kept(directory, claim):
+        try:
+            with rcu_first(claim.journal), Scheduler(options(level)) as scheduler:
+                yield scheduler
+        except BpfUnavailable as error:
+            raise _refused(str(error)) from error
+
+
+def _refused(why: str) -> Refusal:
+    return Refusal(ExitStatus.HOST, f"scx: {why}")
 
 
 def _told(scheduler: Scheduler) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from dasec.bpf.libbpf import BpfUnavailable
+from dasec.commands import scx
+from dasec.errors import ExitStatus, Refusal
 from dasec.hosts.sched_ext.rcu import FIRST, rcu_first
 from dasec.knobs import realtime
 from dasec.knobs.realtime import ORDINARY, REAL_TIME
 from dasec.linux import procfs, sched_ext
 from dasec.safety.journal.journal import Journal
 from dasec.safety.restore import recover
+from tests.kin import keeper_of
 
 pytestmark = pytest.mark.host
 
@@ -126,3 +130,19 @@ def test_a_process_of_that_name_is_not_the_kernels(rcu: Rcu, journal: Journal) -
     stat.write_text(Path(f"/proc/{rcu.pid}/stat").read_text().replace("(sleep)", "(rcu_preempt)"))
     with rcu_first(journal, str(rcu.proc)):
         assert rcu.priority == ORDINARY
+
+
+def test_where_the_kernel_does_not_take_it_after_all_the_command_says_one_line_and_leaves_no_keeper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise BpfUnavailable("not today")
+
+    monkeypatch.setattr(scx, "why_not", lambda: None)
+    monkeypatch.setattr(scx, "options", lambda level: level)
+    monkeypatch.setattr(scx, "rcu_first", refused)
+    monkeypatch.setattr(signal, "pthread_sigmask", lambda how, mask: set())
+    with pytest.raises(Refusal) as caught:
+        scx.schedule(2, tmp_path / "state")
+    assert (caught.value.status, caught.value.lines) == (ExitStatus.HOST, ("scx: not today",))
+    assert keeper_of(os.getpid()) is None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...knobs import knob
 from ...knobs.knob import KnobRef, Write
 from ...knobs.policies import POLICY
 from ...knobs.weights import weight_of_nice
@@ -17,6 +15,7 @@ from ...linux.errors import ThreadGone
 from ...linux.schedattr import SCHED_EXT
 from ...model import Knob, Knobs
 from ..threads.adopt import Adoption, number_held
+from ..threads.ahead import write_ahead
 from ..threads.thread import HeldKnob, ManagedThread
 
 
@@ -70,15 +69,7 @@ class ExtAdoption:
 
     def _switch(self, thread: ManagedThread) -> None:
         """From now on it is our scheduler's. Raises ThreadGone, or OSError."""
-        journal, ref = self.stock.journal, KnobRef(thread.id, POLICY)
+        ref = KnobRef(thread.id, POLICY)
         prior = schedattr.policy_of(thread.id.tid)
-        write = Write(ref, prior, SCHED_EXT)
-        if journal.without_room((write,)):
-            raise OSError(errno.ENOSPC, "the journal is full")
-        journal.begin((write,))
-        try:
-            knob.write(ref, SCHED_EXT, self.stock.proc)
-        except (ThreadGone, OSError):
-            journal.settle((ref,))
-            raise
+        write_ahead(self.stock.journal, Write(ref, prior, SCHED_EXT), self.stock.proc)
         thread.hold(HeldKnob(ref, prior, SCHED_EXT, prior, SCHED_EXT))

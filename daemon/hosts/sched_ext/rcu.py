@@ -20,7 +20,7 @@ from ...log import LOGGER
 from ...model import VcpuId
 from ...safety.kernel import LinuxKernel
 from ...safety.restore import put_back_each
-from ..threads.ahead import WriteAhead
+from ..threads.ahead import WriteAhead, write_ahead
 
 NAMES = frozenset({"rcu_preempt", "rcu_sched"})
 """Of the thread that waits for each grace period (rcu_spawn_gp_kthread() of kernel/rcu/tree.c), with a kernel
@@ -54,18 +54,8 @@ def rcu_first(journal: WriteAhead, proc: str = procfs.PROC) -> Iterator[None]:
 
 
 def _raise(ref: KnobRef, journal: WriteAhead, proc: str) -> None:
-    found = knob.read(ref, proc)
-    if found != ORDINARY:
-        return
-    write = Write(ref, found, FIRST)
-    if journal.without_room((write,)):
-        raise OSError(0, "the journal is full")
-    journal.begin((write,))
-    try:
-        knob.write(ref, FIRST, proc)
-    except OSError:
-        journal.settle((ref,))
-        raise
+    if (found := knob.read(ref, proc)) == ORDINARY:
+        write_ahead(journal, Write(ref, found, FIRST), proc)
 
 
 def _threads(proc: str) -> Iterator[VcpuId]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from ...knobs import knob
 from ...knobs.knob import KnobRef, NativeValue, Write
+from ...linux.errors import ThreadGone
 from ...safety.journal.codec import Bequest
 from ...safety.journal.ledger import Outstanding
 
@@ -39,3 +42,16 @@ class WriteAhead(Protocol):
 
     def bequests(self) -> tuple[Bequest, ...]:
         """Values of ours that threads which we never held may have been born with."""
+
+
+def write_ahead(journal: WriteAhead, write: Write, proc: str) -> None:
+    """Enter one write and make it; where that fails nothing is entered any more. Raises ThreadGone, or
+    OSError."""
+    if journal.without_room((write,)):
+        raise OSError(errno.ENOSPC, "the journal is full")
+    journal.begin((write,))
+    try:
+        knob.write(write.ref, write.new, proc)
+    except (ThreadGone, OSError):
+        journal.settle((write.ref,))
+        raise
