@@ -12,13 +12,14 @@ from ..bandwidth.parameters import BandwidthParameters
 from ..bandwidth.rule import NO_CAPS, CapMemory, Capping, caps_of_all
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from ..policy import Kind
+from .answers import waited_for
 from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
 from .memory import SEASONED, Ageing, Counting, Memory, remember
 from .parameters import CriticalParameters, Fairness
-from .scores import FULL, Scores, answers, judge, short
+from .scores import FULL, Scores, judge, short
 from .state import CriticalState
 from .weights import Balance, Claims, free, is_off, settle
 
@@ -115,7 +116,7 @@ class Critical:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 _weigh(workload, seen, verdict, past, terms, draft)
                 draft.low |= low(seen.memories, verdict.scores)
-                draft.waited_for[workload.name] = _waited_for(seen.memories, verdict, rules)
+                draft.waited_for[workload.name] = waited_for(seen.memories, verdict, rules.burst_ns)
                 if seen.memories and verdict.level is Counting.NONE:
                     draft.blind.append(workload.name)
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
@@ -150,17 +151,6 @@ class Critical:
     def _lend(self, period: Period, draft: _Draft, before: Sequence[Loans]) -> Lending:
         """Loans where each vCPU has a quota of its own."""
         return loans_of_all(period, draft.waited_for, before) if self.bandwidth.caps else NO_LOANS
-
-
-def _waited_for(memories: Sequence[Memory], verdict: Scores, rules: CriticalParameters) -> set[VcpuId]:
-    """Those with at least half of the full score; where there is no critical path to see, or nobody has so
-    much, those that somebody outside waits for, if there are any."""
-    critical = {
-        memory.vcpu for memory, score in zip(memories, verdict.scores, strict=True) if score * 2 >= FULL
-    }
-    if critical and not verdict.silent:
-        return critical
-    return {memory.vcpu for memory in memories if answers(memory, rules.burst_ns)} or critical
 
 
 def _look(

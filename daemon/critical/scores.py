@@ -18,8 +18,7 @@ Without any counted wake-up (the level "none") nothing is known: a rule by burst
 with long critical and short background bursts 1.25 times slower. So all score 1, which leaves them as they
 are, unless `guess` is set.
 
-Where no critical path is to be seen, all score 1, too, and caps and loans ask what else tells them apart: who
-wakes others than siblings is not one that only computes.
+Where no critical path is to be seen, all score 1, too, and caps and loans ask who answers (`answers.py`).
 """
 
 from __future__ import annotations
@@ -38,14 +37,6 @@ LONGEST = 10
 """Who computes longer than so many short bursts (20 ms) for each sibling that it wakes is not what they wait
 for. The longest critical bursts measured were 6 ms (docs/measurements.md, "Weights that follow the critical
 path"); a role that ended is forgotten within 25 periods."""
-
-ANSWER = 2
-"""Short bursts (4 ms) for each answer, at most. Threads that only compute woke others in each 10 to 30 ms of
-it, below a limit on a busy host (docs/decisions/0080-outward.md); the service of the study, in 1.8."""
-
-SEVERAL = 5
-"""Remembered wake-ups: fewer are no answers. Of a thread that hardly ran one would be enough: it says that it
-has begun, and all that compute beside it are capped."""
 
 SILENT = FULL // 10
 """Where nobody in a workload scores more, there is no critical path to see, and nobody is preferred."""
@@ -90,13 +81,6 @@ def judge(
     if silent or not judged:
         scores = [FULL] * len(memories)
     return Scores(scores, ranks, excess, level, silent)
-
-
-def answers(memory: Memory, burst_ns: int) -> bool:
-    """Does it wake others than siblings at least once in every ANSWER bursts' worth of computing? A thread
-    with a backlog never sleeps, so nobody wakes it, but it wakes whoever waits for its answers."""
-    is_known = memory.outward >= SEVERAL * COUNT
-    return is_known and memory.run_ns * COUNT <= memory.outward * burst_ns * ANSWER
 
 
 def _steady(memory: Memory, woke: int, longest_ns: int) -> int:

@@ -114,6 +114,25 @@ def test_who_sleeps_again_after_a_backlog_is_waited_for_without_a_gap() -> None:
     assert wanted == {(HELPER, True), (HOG, True), (OTHER, True)}
 
 
+ANSWERED, ONLY_TIMERS = 15, 16
+
+
+def beside_one_it_wakes(wakeups: int) -> Period:
+    """MAIN has a backlog, so nobody wakes it, and wakes HELPER with each answer."""
+    helper = Row(2, woken_by=[(0, ANSWERED)], wakeups=wakeups, external=0, chain_ms=2, outward=0)
+    return used_up([replace(COMPUTES, outward=0), helper, *[COMPUTES] * 2])
+
+
+def test_who_answers_a_client_inside_the_workload_is_not_capped() -> None:
+    """The client's own timers wake it, too; its short bursts continue what MAIN began."""
+    assert caps_of(decided(CAPPING, beside_one_it_wakes(ANSWERED + ONLY_TIMERS))).keys() == {HOG, OTHER}
+
+
+def test_who_wakes_a_sibling_that_nobody_else_wakes_answers_nobody() -> None:
+    """A logger: whoever computes may write a line every 3 ms."""
+    assert caps_of(decided(CAPPING, beside_one_it_wakes(ANSWERED))).keys() == {MAIN, HOG, OTHER}
+
+
 def test_without_the_setting_nobody_is_capped() -> None:
     assert caps_of(decided(Critical(), limited())) == {}
 
