@@ -10,6 +10,7 @@ four stages, so that the next core is not idle meanwhile and those that time som
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import tempfile
@@ -206,8 +207,15 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def deb(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Debian package, built once for all tests that want it."""
+    """The Debian package, built once for all tests that want it, whichever part of a run they are in."""
     reason = debian.why_not()
     if reason is not None:
         refuse(reason)
-    return debian.build(tmp_path_factory.mktemp("deb"))
+    shared = os.environ.get("DASEC_SHARED")  # by tools/run-tests
+    folder = Path(shared) if shared else tmp_path_factory.mktemp("deb")
+    with (folder / "deb.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for found in folder.glob("*.deb"):
+            return found
+        built = debian.build(folder / "unfinished")
+        return built.rename(folder / built.name)

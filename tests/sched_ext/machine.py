@@ -15,6 +15,7 @@ import pytest
 from dasec.bpf.scx import CGROUPS
 from dasec.hosts.sched_ext import rcu
 from dasec.linux import procfs, sched_ext
+from dasec.linux.errors import ThreadGone
 from dasec.linux.sched_ext import SYSFS
 from dasec.model import VcpuId
 
@@ -55,8 +56,12 @@ def wait_for(wanted: str, patience_s: float = SOON_S) -> None:
 
 def priorities_of_rcu() -> set[int]:
     """Real-time priorities; 0 is an ordinary thread."""
-    stats = {pid: procfs.read_stat(pid, pid) for pid in procfs.process_ids()}
-    return {os.sched_getparam(pid).sched_priority for pid, stat in stats.items() if stat.comm in rcu.NAMES}
+    found = set()
+    for pid in procfs.process_ids():
+        with contextlib.suppress(ThreadGone):  # others end meanwhile
+            if procfs.read_stat(pid, pid).comm in rcu.NAMES:
+                found.add(os.sched_getparam(pid).sched_priority)
+    return found
 
 
 def identity(pid: int) -> VcpuId:
