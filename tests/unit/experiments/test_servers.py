@@ -127,7 +127,7 @@ def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
 def test_what_the_pages_say_of_each_server_is_so() -> None:
     said = {
         "go-busy": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
-        "go-full": {"critical": "gain", "oracle": "gain", "scx": "nothing"},
+        "go-full": {"critical": "nothing", "oracle": "nothing", "scx": "nothing"},
         "memcached-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "nginx-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "redis-busy": {"critical": "gain", "oracle": "nothing", "scx": "nothing"},
@@ -139,11 +139,12 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         (go, "critical", 0.95, 0.97),
         (go, "oracle", 0.84, 0.71),
         (go, "scx", 0.58, 0.46),
-        (full, "critical", 0.70, 0.57),
-        (full, "oracle", 0.70, 0.59),
-        (memcached, "critical", 0.73, 0.68),
-        (memcached, "oracle", 0.56, 0.54),
-        (memcached, "scx", 0.69, 1.05),
+        (full, "critical", 0.77, 0.90),
+        (full, "oracle", 0.75, 0.78),
+        (full, "scx", 0.50, 0.50),
+        (memcached, "critical", 0.76, 0.74),
+        (memcached, "oracle", 0.56, 0.60),
+        (memcached, "scx", 0.25, 0.05),
         (nginx, "critical", 0.67, 0.57),
         (nginx, "oracle", 0.70, 0.65),
         (nginx, "scx", 0.50, 0.42),
@@ -162,11 +163,12 @@ def test_what_is_said_of_single_vms_with_go_on_our_own_scheduler_is_so() -> None
     (cell,) = (one for one in KEPT if one.file == "go-full")
     (plain,), (ours,) = cell.runs("none"), cell.runs("scx")
     ratios = [b.value("mean") / a.value("mean") for a, b in zip(plain.tenants, ours.tenants, strict=True)]
-    *gains, same, worst = sorted(ratios)
-    assert 0.2 < min(gains) < max(gains) < 0.55
-    assert (same, worst) == pytest.approx((1.0, 6.4), abs=0.05)
-    lost = ours.tenants[ratios.index(worst)]
-    assert (lost.value("mean"), lost.value("p99")) == pytest.approx((15.4e6, 219e6), rel=0.01)
+    assert sum(0.2 < one < 0.55 for one in ratios) == 6
+    lost = [number for number, one in enumerate(ratios) if one > 1]
+    for run, means, p99 in ((ours, (7.1e6, 4.7e6), (138e6, 102e6)), (plain, (3.9e6, 4.5e6), (39e6, 40e6))):
+        of = [run.tenants[number] for number in lost]
+        assert [one.value("mean") for one in of] == pytest.approx(means, rel=0.02)
+        assert [one.value("p99") for one in of] == pytest.approx(p99, rel=0.02)
 
 
 def test_what_is_said_of_redis_in_one_group_again_is_so() -> None:
