@@ -37,7 +37,7 @@ ON_EEVDF = [
     for layout, once in (
         (CgroupLayout.V2, (CONTRACT, BPF, PROBE, HOTPLUG, END_TO_END.format("dasec"))),
         (CgroupLayout.HYBRID, ()),  # its cpu controller is v1's
-        (CgroupLayout.V1, (CONTRACT,)),
+        (CgroupLayout.V1, (CONTRACT, PROBE)),
     )
 ]
 """CPUs, counters, and what a policy makes of groups that can be written, are the same whatever the layout."""
