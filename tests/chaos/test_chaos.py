@@ -34,7 +34,7 @@ from .arena import Arena
 
 pytestmark = [pytest.mark.host, pytest.mark.alone, pytest.mark.timeout(0)]
 
-ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "40" if os.environ.get("DASEC_CI") == "1" else "24"))
+ROUNDS = int(os.environ.get("DASEC_CHAOS_ROUNDS", "24"))
 LONG = int(os.environ.get("DASEC_CHAOS_ROUNDS", "1000"))
 SEED = int(os.environ.get("DASEC_CHAOS_SEED", "1"))
 ONLY = os.environ.get("DASEC_CHAOS_WAYS", "")

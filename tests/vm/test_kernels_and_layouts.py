@@ -22,11 +22,10 @@ CONTRACT = "tests/contract"
 OF_MAINLINE = "-k 'not (fake or patched_cfs or sched_ext)'"
 """The fake host is the same anywhere; the others have guests of their own."""
 QUOTAS = "tests/host/test_caps.py tests/host/test_loans.py"
-GROUPS = (
-    "tests/host/test_mainline_groups.py tests/host/test_mainline_rivals.py"
-    f" tests/host/test_machine_scopes.py tests/host/test_masks.py {QUOTAS}"
-)
+GROUPS = "tests/host/test_mainline_groups.py tests/host/test_machine_scopes.py"
+RIVALS = f"tests/host/test_mainline_rivals.py tests/host/test_masks.py {QUOTAS}"
 PROBE = "tests/host/test_probe.py"
+LEAVES = f"{PROBE}::test_probing_leaves_nothing_behind"
 HOTPLUG = "tests/host/test_cpu_hotplug.py"
 BPF = "tests/host/test_thread_counters.py"
 END_TO_END = "'tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace[{}]'"
@@ -35,12 +34,13 @@ END_TO_END = "'tests/host/test_run.py::test_fifty_periods_are_recorded_replay_an
 ON_EEVDF = [
     TestsRun(EEVDF, layout, " ".join((OF_MAINLINE, GROUPS, *once)))
     for layout, once in (
-        (CgroupLayout.V2, (CONTRACT, BPF, PROBE, HOTPLUG, END_TO_END.format("dasec"))),
-        (CgroupLayout.HYBRID, ()),  # its cpu controller is v1's
-        (CgroupLayout.V1, (CONTRACT, PROBE)),
+        (CgroupLayout.V2, (RIVALS, CONTRACT, BPF, PROBE, HOTPLUG, END_TO_END.format("dasec"))),
+        (CgroupLayout.HYBRID, ()),  # groups must be found there; its cpu controller is v1's
+        (CgroupLayout.V1, (RIVALS, CONTRACT, LEAVES)),
     )
 ]
-"""CPUs, counters, and what a policy makes of groups that can be written, are the same whatever the layout."""
+"""CPUs, counters, what a kernel does when it is tried, and what a policy makes of groups that can be written:
+the same whatever the layout."""
 ON_CFS = TestsRun(
     CFS,
     CgroupLayout.V2,
