@@ -11,7 +11,7 @@
 
 #include "scx_state.h"
 
-#define CHAIN_ALWAYS 1024
+#define ALL 1024 /* of its bursts */
 
 #define NEUTRAL_WEIGHT 1024
 #define LEAST_WEIGHT 256 /* a slice is a quarter at least, and four times as long at most */
@@ -57,7 +57,7 @@ static bool is_critical(const struct thread *t, const struct word *said)
 		return said->latency_ns < options.slice_ns;
 	if (!t->judged)
 		return t->burst_ns < options.short_ns;
-	return t->mean_burst_ns < options.short_ns && t->chain * 100 >= options.chain_percent * CHAIN_ALWAYS;
+	return t->brief * 2 >= ALL && t->chain * 100 >= options.chain_percent * ALL;
 }
 
 static bool bucket_is_full(struct thread *t, __u64 now)
@@ -90,9 +90,9 @@ static __u64 classify(struct task_struct *p, struct thread *t, __u64 now)
 
 static void judge(struct thread *t)
 {
-	__u32 chained = t->chained ? CHAIN_ALWAYS : 0;
+	__u32 chained = t->chained ? ALL : 0, brief = t->burst_ns < options.short_ns ? ALL : 0;
 
-	t->mean_burst_ns = t->judged ? (t->mean_burst_ns * 7 + t->burst_ns) / 8 : t->burst_ns;
+	t->brief = t->judged ? (t->brief * 7 + brief) / 8 : brief;
 	t->chain = t->judged ? (t->chain * 7 + chained) / 8 : chained;
 	t->judged = true;
 	t->chained = false;

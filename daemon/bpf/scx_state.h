@@ -51,8 +51,8 @@ struct thread {
 	__u64 charged;	   /* sum_exec_runtime at the last charge */
 	__u64 ahead;	   /* virtual time that its VM has been charged before it was used */
 	__u64 burst_ns;
-	__u64 mean_burst_ns;
-	__u32 chain;	   /* mean of chained, of CHAIN_ALWAYS */
+	__u32 brief;	   /* the part of its last bursts that were short, of ALL */
+	__u32 chain;	   /* the part that was chained */
 	__u64 bucket_ns;
 	__u64 leaked_at;
 };

@@ -49,6 +49,22 @@ while True:
     os.write(a[1], b"x"); os.read(b[0], 1)
 """
 
+COLLECTS_NOW_AND_THEN = """
+import os, threading, time
+asked, answered = os.pipe(), os.pipe()
+def serve():
+    requests = 0
+    while os.read(asked[0], 1):
+        requests += 1
+        until = time.thread_time() + (0.03 if requests % 4 == 0 else 0)
+        while time.thread_time() < until: pass
+        os.write(answered[1], b"x")
+threading.Thread(target=serve, daemon=True).start()
+while True:
+    os.write(asked[1], b"x"); os.read(answered[0], 1); time.sleep(0.04)
+"""
+"""Three bursts are short, and the fourth is 30 ms."""
+
 
 @pytest.fixture
 def scheduler(vms: dict[str, Vm]) -> Iterator[Scheduler]:
@@ -108,22 +124,32 @@ def test_a_weight_that_is_changed_counts_at_once(scheduler: Scheduler, vms: dict
     assert used["other"] / used["one"] == pytest.approx(3, rel=0.15)
 
 
+def critical_parts(scheduler: Scheduler, vms: dict[str, Vm]) -> dict[str, float]:
+    """Of what each VM uses in a second, how much as critical."""
+    before = {vm.cgroup: vm for vm in scheduler.vms()}
+    time.sleep(1)
+    part = {
+        vm.cgroup: (vm.critical_ns - then.critical_ns) / (vm.used_ns - then.used_ns)
+        for vm in scheduler.vms()
+        if (then := before[vm.cgroup]).used_ns < vm.used_ns
+    }
+    return {name: part[vm.path.stat().st_ino] for name, vm in vms.items()}
+
+
 def test_who_is_waited_for_is_critical_and_a_hog_is_not(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
     vms["pair"], vms["hog"] = Vm("pair"), Vm("hog")
     vms["pair"].run(PING_PONG)
     vms["hog"].run(HOG)
+    in_the_end(
+        lambda: critical_parts(scheduler, vms), lambda parts: parts["pair"] > 0.4 and parts["hog"] < 0.1
+    )
 
-    def critical_parts() -> list[float]:
-        before = {vm.cgroup: vm for vm in scheduler.vms()}
-        time.sleep(1)
-        part = {
-            vm.cgroup: (vm.critical_ns - then.critical_ns) / (vm.used_ns - then.used_ns)
-            for vm in scheduler.vms()
-            if (then := before[vm.cgroup]).used_ns < vm.used_ns
-        }
-        return [part[vms[name].path.stat().st_ino] for name in ("pair", "hog")]
 
-    in_the_end(critical_parts, lambda parts: parts[0] > 0.4 and parts[1] < 0.1)
+def test_who_computes_long_now_and_then_stays_critical(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
+    """As a collector does that runs on the threads that serve."""
+    vms["service"] = Vm("service")
+    vms["service"].run(COLLECTS_NOW_AND_THEN)
+    in_the_end(lambda: critical_parts(scheduler, vms), lambda parts: parts["service"] > 0.8)
 
 
 def test_a_pair_gets_its_share_beside_hogs_of_another_vm(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
