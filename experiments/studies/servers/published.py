@@ -18,9 +18,12 @@ from ...results.analysis import JUDGED
 from ...results.effects import effect
 from ...results.markdown import markdown_table
 from ...results.store import Done, done_in
+from . import curve
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "servers.png"
+CURVE = RESULTS / "curve/memcached-curve.jsonl"
+LIMITS_MS = (1.0, 2.0, 5.0)
 ARMS = {CONTROL: "plain again", "critical": "`critical`", "oracle": "oracle", "scx": "`dasec scx`"}
 GAIN, NOTHING, HARM = "gain", "nothing", "harm"
 COLOURS = {CONTROL: "#999999", "critical": "#0072B2", "oracle": "#009E73", "scx": "#D55E00"}
@@ -149,3 +152,7 @@ def publish() -> None:
     click.echo(table(found))
     click.echo(words(found))
     draw(found, PICTURE)
+    host = curve.points(CURVE)
+    click.echo(curve.table(host))
+    click.echo(curve.held(host, LIMITS_MS))
+    curve.draw(host, CURVE.with_suffix(".png"))

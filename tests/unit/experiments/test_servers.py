@@ -14,10 +14,10 @@ from experiments.plan.blocks import blocks_of
 from experiments.plan.file import told_in
 from experiments.plan.order import Order
 from experiments.plan.servers import Servers
-from experiments.results.effects import effect
 from experiments.run.guests import task_for
 from experiments.run.planned import experiment_in
-from experiments.studies.servers.published import RESULTS, Cell, cells, table, words
+from experiments.studies.servers import curve
+from experiments.studies.servers.published import CURVE, LIMITS_MS, RESULTS, Cell, cells, table, words
 
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
 FILES = sorted(HERE.glob("*.toml"))
@@ -121,87 +121,94 @@ def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
         assert all(one.errors == one.unfinished == 0 for one in run.tenants)
         requests, cores = cell.done(run.arm)
         assert requests == pytest.approx(1, abs=0.02)
-        assert cores == pytest.approx(1, abs=0.05)
+        assert cores == pytest.approx(1, abs=0.06)  # a Redis that goes first has saved more by then
 
 
 def test_what_the_pages_say_of_each_server_is_so() -> None:
     said = {
-        "go-busy": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
-        "go-full": {"critical": "nothing", "oracle": "nothing", "scx": "nothing"},
+        "go-busy": {"critical": "nothing", "oracle": "gain", "scx": "gain"},
+        "go-full": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
         "memcached-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "nginx-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
-        "redis-busy": {"critical": "gain", "oracle": "nothing", "scx": "nothing"},
+        "redis-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "redis-shared": {"critical": "gain", "oracle": "gain", "scx": "gain"},
     }
     assert {cell.file: {arm: cell.word(arm) for arm in said[cell.file]} for cell in KEPT} == said
     go, full, memcached, nginx, redis, shared = KEPT
     for cell, arm, mean, p99 in (
-        (go, "critical", 0.95, 0.97),
-        (go, "oracle", 0.84, 0.71),
-        (go, "scx", 0.58, 0.46),
-        (full, "critical", 0.77, 0.90),
-        (full, "oracle", 0.75, 0.78),
-        (full, "scx", 0.50, 0.50),
-        (memcached, "critical", 0.76, 0.74),
-        (memcached, "oracle", 0.56, 0.60),
-        (memcached, "scx", 0.25, 0.05),
-        (nginx, "critical", 0.67, 0.57),
-        (nginx, "oracle", 0.70, 0.65),
-        (nginx, "scx", 0.50, 0.42),
-        (redis, "critical", 0.49, 0.39),
-        (redis, "oracle", 0.59, 0.51),
-        (redis, "scx", 0.56, 0.63),
-        (shared, "critical", 0.44, 0.43),
-        (shared, "oracle", 0.36, 0.32),
-        (shared, "scx", 0.23, 0.04),
+        (go, "critical", 0.91, 0.91),
+        (go, "scx", 0.57, 0.29),
+        (full, "critical", 0.61, 0.46),
+        (full, "oracle", 0.69, 0.71),
+        (full, "scx", 0.27, 0.14),
+        (memcached, "critical", 0.81, 0.74),
+        (memcached, "oracle", 0.54, 0.56),
+        (memcached, "scx", 0.23, 0.04),
+        (nginx, "critical", 0.72, 0.62),
+        (nginx, "oracle", 0.74, 0.62),
+        (nginx, "scx", 0.48, 0.23),
+        (redis, "critical", 0.52, 0.54),
+        (redis, "scx", 0.27, 0.07),
+        (shared, "critical", 0.42, 0.44),
+        (shared, "scx", 0.26, 0.06),
     ):
         found = (cell.ratio(arm, "mean").ratio, cell.ratio(arm, "p99").ratio)
         assert found == pytest.approx((mean, p99), abs=0.005)
 
 
-def test_what_is_said_of_single_vms_with_go_on_our_own_scheduler_is_so() -> None:
-    (cell,) = (one for one in KEPT if one.file == "go-full")
+def over_plain(cell: Cell, of: str = "mean") -> list[float]:
+    """Of each VM, on our own scheduler."""
     (plain,), (ours,) = cell.runs("none"), cell.runs("scx")
-    ratios = [b.value("mean") / a.value("mean") for a, b in zip(plain.tenants, ours.tenants, strict=True)]
-    assert sum(0.2 < one < 0.55 for one in ratios) == 6
-    lost = [number for number, one in enumerate(ratios) if one > 1]
-    worst = [ours.tenants[lost[0]].value(of) / plain.tenants[lost[0]].value(of) for of in ("mean", "p99")]
-    assert worst == pytest.approx((1.84, 3.51), abs=0.005)
-    for run, means, p99 in ((ours, (7.1e6, 4.7e6), (138e6, 102e6)), (plain, (3.9e6, 4.5e6), (39e6, 40e6))):
-        of = [run.tenants[number] for number in lost]
-        assert [one.value("mean") for one in of] == pytest.approx(means, rel=0.02)
-        assert [one.value("p99") for one in of] == pytest.approx(p99, rel=0.02)
+    return [b.value(of) / a.value(of) for a, b in zip(plain.tenants, ours.tenants, strict=True)]
 
 
-def test_what_is_said_of_redis_in_one_group_again_is_so() -> None:
-    (again,) = cells(RESULTS / "again")
-    for arm, mean, p99 in (
-        ("critical", 0.39, 0.38),
-        ("oracle", 0.39, 0.43),
-        ("scx", 0.42, 0.57),
-        ("none-again", 0.81, 0.86),
-    ):
-        found = (again.ratio(arm, "mean").ratio, again.ratio(arm, "p99").ratio)
-        assert found == pytest.approx((mean, p99), abs=0.005)
-        assert again.done(arm)[0] == pytest.approx(1, abs=0.02)
-    assert again.done("oracle")[1] == pytest.approx(1.055, abs=0.0005)
-    assert all(run.seconds > 2.3 for block in again.blocks for run in block.runs)
-    (table_run,) = (cell for cell in KEPT if cell.file == "redis-shared")
-    assert {round(run.seconds, 1) for block in table_run.blocks for run in block.runs} == {0.6, 0.8, 1.6, 1.7}
+def test_no_vm_has_a_higher_mean_on_our_own_scheduler_and_one_a_higher_p99() -> None:
+    assert max(max(over_plain(cell)) for cell in KEPT) == pytest.approx(0.61, abs=0.005)
+    (redis,) = (cell for cell in KEPT if cell.file == "redis-busy")
+    assert [(c.file, vm) for c in KEPT for vm, one in enumerate(over_plain(c, "p99")) if one > 1] == [
+        (redis.file, 0)
+    ]
+    assert over_plain(redis, "p99")[0] == pytest.approx(1.59, abs=0.005)
+    first, *others = (one.value("p99") for one in redis.runs("scx")[0].tenants)
+    assert first == pytest.approx(21.5e6, rel=0.01)
+    assert max(others) < 0.55e6
 
 
-def test_what_is_said_of_the_earlier_run_of_redis_in_one_group_is_so() -> None:
-    (cell,) = cells(RESULTS / "latencies")
-    for arm, name, mean, p99 in (
-        ("none-again", "plain again", "1.05 [0.85, 1.29]", "1.09 [0.79, 1.46]"),
-        ("critical", "`critical`", "0.47 [0.35, 0.62]", "0.47 [0.33, 0.68]"),
-        ("oracle", "oracle", "0.45 [0.35, 0.57]", "0.47 [0.33, 0.68]"),
-        ("scx", "`dasec scx`", "1.23 [1.00, 1.55]", "0.56 [0.42, 0.73]"),
-    ):
-        assert [effect(cell.ratio(arm, metric)) for metric in ("mean", "p99")] == [mean, p99]
-        assert f"| {name} | {mean} | {p99} |" in README
-        requests, _ = cell.done(arm)
-        assert requests == pytest.approx(1, abs=0.01)
-        assert {sum(one.latencies.count for one in run.tenants) for run in cell.runs(arm)} == {5963}
-    assert cell.runs("critical")[0].seconds < 1, "who measures looked too late"
-    assert cell.done("critical")[1] < 0.5
+def test_two_more_seeds_of_go_say_the_same() -> None:
+    found = tuple(cells(RESULTS / "seeds"))
+    assert [cell.file for cell in found] == ["go-full-2", "go-full-3"]
+    for cell, mean, p99 in zip(found, (0.21, 0.20), (0.09, 0.08), strict=True):
+        assert cell.ratio("scx", "mean").ratio == pytest.approx(mean, abs=0.005)
+        assert cell.ratio("scx", "p99").ratio == pytest.approx(p99, abs=0.005)
+        assert max(over_plain(cell)) < 0.335
+
+
+HOST = curve.points(CURVE)
+
+
+def test_the_kept_curve_gives_the_published_tables() -> None:
+    assert curve.table(HOST) in README
+    assert curve.held(HOST, LIMITS_MS) in README
+
+
+def test_so_many_vms_are_held_as_have_none_above_the_limit_with_as_many_or_fewer() -> None:
+    for arm in curve.ARMS:
+        for limit_ms in LIMITS_MS:
+            held = curve.most_vms(HOST, arm, limit_ms)
+            within = [point.vms for point in HOST if point.worst_ms(arm) <= limit_ms]
+            assert held in (0, *within)
+            assert all(point.worst_ms(arm) <= limit_ms for point in HOST if point.vms <= held)
+
+
+def test_every_host_of_the_curve_answered_all_requests_and_did_all_work() -> None:
+    for point in HOST:
+        cell = Cell("curve", (point.block,))
+        for run in point.block.runs:
+            assert all(one.errors == one.unfinished == 0 for one in run.tenants)
+            assert cell.done(run.arm) == pytest.approx((1, 1), abs=0.05)
+
+
+def test_nine_vms_answer_within_a_millisecond_where_the_plain_kernel_holds_three() -> None:
+    held = {arm: curve.most_vms(HOST, arm, 1.0) for arm in curve.ARMS}
+    assert held == {"none": 3, "none-again": 3, "critical": 3, "scx": 9}
+    assert [curve.most_vms(HOST, arm, 5.0) for arm in ("none", "critical")] == [6, 8]

@@ -1,0 +1,105 @@
+"""How many VMs of a server a host holds at the same p99, by arm: cells of one file, alike but for that."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.results import RunResult
+
+from ...results.markdown import markdown_table
+from ...results.store import Done, done_in
+
+ARMS: Mapping[str, tuple[str, str]] = {
+    NONE: ("plain", "#999999"),
+    CONTROL: ("plain again", "#CCCCCC"),
+    "critical": ("`critical`", "#0072B2"),
+    "scx": ("`dasec scx`", "#D55E00"),
+}
+"""Names and colours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A host with so many VMs."""
+
+    block: Done
+
+    @property
+    def vms(self) -> int:
+        return len(self.block.of(NONE).tenants)
+
+    @property
+    def busy(self) -> float:
+        """Part of the CPUs that services used, on the plain kernel."""
+        return self.block.of(NONE).busy
+
+    def p99_ms(self, arm: str) -> float:
+        """Mean of the VMs'."""
+        return statistics.mean(_p99s_ms(self.block.of(arm)))
+
+    def worst_ms(self, arm: str) -> float:
+        """Of the VM that has the highest."""
+        return max(_p99s_ms(self.block.of(arm)))
+
+
+def points(file: Path) -> tuple[Point, ...]:
+    """By their number of VMs."""
+    blocks = done_in(file.read_text(encoding="utf-8").splitlines())
+    return tuple(sorted(map(Point, blocks), key=lambda one: one.vms))
+
+
+def most_vms(found: tuple[Point, ...], arm: str, limit_ms: float) -> int:
+    """So many that neither this host nor one with fewer has a VM above the limit; 0: not even the first."""
+    most = 0
+    for one in found:
+        if one.worst_ms(arm) > limit_ms:
+            break
+        most = one.vms
+    return most
+
+
+def table(found: tuple[Point, ...]) -> str:
+    """p99 in ms by number of VMs, mean and worst VM."""
+    head = ["VMs", "busy", *(name for name, _ in ARMS.values())]
+    return markdown_table(head, [list(_row(one)) for one in found])
+
+
+def _row(one: Point) -> Iterator[str]:
+    yield str(one.vms)
+    yield f"{one.busy:.0%}".replace("%", " %")
+    yield from (f"{one.p99_ms(arm):.2f}, {one.worst_ms(arm):.2f}" for arm in ARMS)
+
+
+def held(found: tuple[Point, ...], limits_ms: tuple[float, ...]) -> str:
+    """The most VMs at each limit."""
+    head = ["p99 of each VM at most", *(name for name, _ in ARMS.values())]
+    rows = [[f"{limit:g} ms", *(str(most_vms(found, arm, limit)) for arm in ARMS)] for limit in limits_ms]
+    return markdown_table(head, rows)
+
+
+def draw(found: tuple[Point, ...], path: Path) -> None:
+    """p99 over the number of VMs: a line through the means, up to the worst VM."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), dpi=110, layout="constrained")
+    axes = figure.subplots()
+    vms = [one.vms for one in found]
+    for arm, (name, colour) in ARMS.items():
+        means = [one.p99_ms(arm) for one in found]
+        axes.plot(vms, means, marker="o", color=colour, label=name.strip("`"))
+        axes.fill_between(vms, means, [one.worst_ms(arm) for one in found], color=colour, alpha=0.15)
+    axes.set_yscale("log")
+    axes.set_xticks(vms, [f"{one.vms}\n{one.busy:.0%}" for one in found])
+    axes.set_xlabel("VMs on eight CPUs, and how busy these are")
+    axes.set_ylabel("p99, ms: mean, and up to the worst VM")
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(loc="upper left")
+    figure.savefig(path)
+
+
+def _p99s_ms(run: RunResult) -> list[float]:
+    return [one.value("p99") / 1e6 for one in run.tenants]
