@@ -47,6 +47,7 @@ class Options(ctypes.Structure):
         ("turn_ns", ctypes.c_uint64),
         ("touch_ns", ctypes.c_uint64),
         ("short_ns", ctypes.c_uint64),
+        ("endless_ns", ctypes.c_uint64),
         ("bucket_percent", ctypes.c_uint32),
         ("chain_percent", ctypes.c_uint32),
     )
@@ -105,6 +106,7 @@ def options(vm_level: int) -> Options:
         turn_ns=1000 * MS,
         touch_ns=3000 * MS,
         short_ns=5 * MS,
+        endless_ns=50 * MS,
         bucket_percent=50,
         chain_percent=25,
     )

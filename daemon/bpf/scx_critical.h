@@ -50,13 +50,18 @@ static const struct word *word_of(struct task_struct *p, __u64 now)
 	return bpf_task_storage_get(&dasec_words, p, 0, 0);
 }
 
-/* In its first burst as long as that is short, so that a new thread is not behind all others. */
+/*
+ * In its first burst as long as that is short, so that a new thread is not behind all others. A burst is judged when it ends, so one
+ * that does not end says what it is by its length.
+ */
 static bool is_critical(const struct thread *t, const struct word *said)
 {
 	if (said && said->latency_ns && said->latency_ns != options.slice_ns)
 		return said->latency_ns < options.slice_ns;
 	if (!t->judged)
 		return t->burst_ns < options.short_ns;
+	if (t->burst_ns >= options.endless_ns)
+		return false;
 	return t->brief * 2 >= ALL && t->chain * 100 >= options.chain_percent * ALL;
 }
 

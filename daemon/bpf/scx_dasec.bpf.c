@@ -159,7 +159,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 		insert(p, SCX_DSQ_GLOBAL, options.slice_ns, enq_flags);
 		return;
 	}
-	end_wait(t); /* it has been moved while it waited */
+	end_wait(t, now); /* it has been moved while it waited */
 	if (is_pinned(p))
 		own = scx_bpf_task_cpu(p);
 	slice = classify(p, t, now);
@@ -396,7 +396,7 @@ void BPF_PROG(dasec_running, struct task_struct *p)
 		return;
 	if (!c)
 		return;
-	end_wait(t);
+	end_wait(t, now);
 	t->charged = p->se.sum_exec_runtime;
 	c->vm = t->vm;
 	c->class = t->class;
@@ -472,7 +472,7 @@ void BPF_PROG(dasec_quiescent, struct task_struct *p, __u64 deq_flags)
 
 	if (!t)
 		return;
-	end_wait(t);
+	end_wait(t, now);
 	if (t->vm == KERNEL)
 		return;
 	v = vm_at(t->vm);

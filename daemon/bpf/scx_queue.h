@@ -154,7 +154,7 @@ static void begin_wait(struct task_struct *p, struct thread *t, struct vm *v, __
 	c->own[class][word] |= bit;
 }
 
-static void end_wait(struct thread *t)
+static void end_wait(struct thread *t, __u64 now)
 {
 	__u32 class = t->class & 1, word = word_at(t->vm);
 	struct vm *v = vm_at(t->vm);
@@ -164,7 +164,8 @@ static void end_wait(struct thread *t)
 	t->waits = false;
 	if (!v || t->vm == KERNEL)
 		return;
-	__sync_fetch_and_add(&v->waits[class], -1);
+	if (__sync_fetch_and_add(&v->waits[class], -1) > 1 && class == CRITICAL)
+		v->critical_since = now;
 	if (t->own != ANY_CPU || __sync_fetch_and_add(&v->shared[class], -1) != 1)
 		return;
 	__sync_fetch_and_and(&shared[class][word], ~bit_of(t->vm));

@@ -31,6 +31,7 @@ struct options {
 	__u64 turn_ns;
 	__u64 touch_ns;
 	__u64 short_ns;
+	__u64 endless_ns;
 	__u32 bucket_percent;
 	__u32 chain_percent;
 };
@@ -65,7 +66,7 @@ struct vm {
 	__u64 cgroup;
 	__u32 weight;	    /* 0: the slot is free */
 	__u32 threads;	    /* that run or wait */
-	__u64 critical_since; /* critical ones of it have waited all the time since */
+	__u64 critical_since; /* critical ones of it have waited all the time since, and none has begun to run */
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
 	__u32 counted;	    /* of its weight, in active_weight */

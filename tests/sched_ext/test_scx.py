@@ -65,6 +65,21 @@ while True:
 """
 """Three bursts are short, and the fourth is 30 ms."""
 
+BEGINS_IN_SHORT_BURSTS = """
+import os, threading, time
+go, ready = os.pipe(), os.pipe()
+def work():
+    for _ in range(20):
+        os.read(go[0], 1)
+        os.write(ready[1], b"x")
+    while True: pass
+threading.Thread(target=work, daemon=True).start()
+for _ in range(20):
+    os.write(go[1], b"x"); os.read(ready[0], 1)
+time.sleep(1000)
+"""
+"""As a pool of threads does that is told what to do."""
+
 
 @pytest.fixture
 def scheduler(vms: dict[str, Vm]) -> Iterator[Scheduler]:
@@ -150,6 +165,14 @@ def test_who_computes_long_now_and_then_stays_critical(scheduler: Scheduler, vms
     vms["service"] = Vm("service")
     vms["service"].run(COLLECTS_NOW_AND_THEN)
     in_the_end(lambda: critical_parts(scheduler, vms), lambda parts: parts["service"] > 0.8)
+
+
+def test_who_computes_without_end_is_not_critical_however_it_began(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    vms["pool"] = Vm("pool")
+    vms["pool"].run(BEGINS_IN_SHORT_BURSTS)
+    in_the_end(lambda: critical_parts(scheduler, vms), lambda parts: parts["pool"] < 0.05)
 
 
 def test_a_pair_gets_its_share_beside_hogs_of_another_vm(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
