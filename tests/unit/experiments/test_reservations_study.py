@@ -20,9 +20,20 @@ def test_the_kept_runs_give_the_published_tables() -> None:
 
 
 def test_beside_background_critical_has_the_p99_of_strict_and_elsewhere_that_of_the_plain_kernel() -> None:
-    assert BURSTS["critical"].p99_ms == pytest.approx(BURSTS["strict"].p99_ms, rel=0.05)
-    assert BURSTS["critical"].p99_ms < 0.7 * BURSTS["none"].p99_ms
-    assert SERVING["critical"].p99_ms > SERVING["none"].p99_ms > 1.5 * SERVING["strict"].p99_ms
+    plain = min(BURSTS["none"].p99_ms, BURSTS["none-again"].p99_ms)
+    assert BURSTS["critical"].p99_ms < BURSTS["strict"].p99_ms < 0.6 * plain
+    assert SERVING["critical"].p99_ms == pytest.approx(SERVING["none"].p99_ms, rel=0.05)
+    assert SERVING["none"].p99_ms > 1.5 * SERVING["strict"].p99_ms
+
+
+def test_our_own_scheduler_is_below_strict_and_costs_nobody_anything_with_either_seed() -> None:
+    for host, p99_ms, other_ms in (("bursts-open", 5.5, 6.0), ("serving-open", 8.4, 10.0)):
+        other = kept("seed-2/open")[host]
+        for runs, ms in ((HOSTS[host], p99_ms), (other, other_ms)):
+            assert runs["scx"].p99_ms == pytest.approx(ms, abs=0.06)
+            assert runs["scx"].p99_ms < HOSTS[host]["strict"].p99_ms
+            assert runs["scx"].background_cores == pytest.approx(runs["none"].background_cores, rel=0.025)
+            assert runs["scx"].other_cores == pytest.approx(runs["none"].other_cores, rel=0.02)
 
 
 @pytest.mark.parametrize("host", [BURSTS, SERVING], ids=["bursts", "serving"])
@@ -33,16 +44,16 @@ def test_strict_leaves_the_batch_work_what_is_not_reserved_and_the_rest_idle(hos
 
 
 def test_critical_costs_the_services_own_background_and_nobody_else() -> None:
-    assert BURSTS["critical"].background_cores < 0.55 * BURSTS["none"].background_cores
-    assert BURSTS["critical"].other_cores > 1.2 * BURSTS["none"].other_cores
+    assert BURSTS["critical"].background_cores < 0.8 * BURSTS["none"].background_cores
+    assert BURSTS["critical"].other_cores > 1.09 * BURSTS["none"].other_cores
 
 
-def test_critical_within_strict_is_the_best_beside_background() -> None:
-    assert min(BURSTS, key=lambda arm: BURSTS[arm].p99_ms) == "strict:critical"
+def test_critical_within_strict_is_the_best_beside_background_but_for_our_own_scheduler() -> None:
+    assert sorted(BURSTS, key=lambda arm: BURSTS[arm].p99_ms)[:2] == ["scx", "strict:critical"]
 
 
 def test_a_part_of_a_cpu_is_a_runqueue_that_is_shared() -> None:
-    assert BURSTS["wysiwyg"].p99_ms > 3 * BURSTS["none"].p99_ms
+    assert BURSTS["wysiwyg"].p99_ms > max(BURSTS["none"].p99_ms, BURSTS["none-again"].p99_ms)
     assert SERVING["wysiwyg"].p99_ms < SERVING["none"].p99_ms
 
 
