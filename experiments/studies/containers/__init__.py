@@ -1,0 +1,1 @@
+"""Real containers of Docker under the daemon."""
