@@ -212,3 +212,12 @@ def test_nine_vms_answer_within_a_millisecond_where_the_plain_kernel_holds_three
     held = {arm: curve.most_vms(HOST, arm, 1.0) for arm in curve.ARMS}
     assert held == {"none": 3, "none-again": 3, "critical": 3, "scx": 9}
     assert [curve.most_vms(HOST, arm, 5.0) for arm in ("none", "critical")] == [6, 8]
+
+
+def test_the_present_rule_says_the_same_of_go_and_memcached() -> None:
+    for cell, mean_ms, before_ms in zip(cells(RESULTS / "present"), (1.16, 0.14), (1.13, 0.14), strict=True):
+        (before,) = (one for one in KEPT if one.file == cell.file)
+        for found, told in ((cell, mean_ms), (before, before_ms)):
+            (run,) = found.runs("scx")
+            means_ms = [one.value("mean") / 1e6 for one in run.tenants]
+            assert sum(means_ms) / len(means_ms) == pytest.approx(told, abs=0.01)
