@@ -51,23 +51,26 @@ def _row(runs: tuple[Seen, ...], arm: str) -> Iterator[str]:
 
 
 def draw(runs: tuple[Seen, ...], path: Path) -> None:
-    """p99 of each arm, every run a point, over the CPUs that all others had."""
+    """A line for each arm: p99 of every run, and beside it the CPUs that all background had."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import ScalarFormatter
 
-    figure = Figure(figsize=(7.5, 4.2), dpi=110, layout="constrained")
-    axes = figure.subplots()
-    for number, arm in enumerate(ARMS):
-        others = [
-            a + b
-            for a, b in zip(
-                values(runs, arm, "background_cpus"), values(runs, arm, "batch_cpus"), strict=True
-            )
-        ]
-        axes.scatter(others, values(runs, arm, P99), s=22, color=f"C{number}", label=arm)
-    axes.set_yscale("log")
-    axes.set_xlabel("CPUs of all background, of the service's own container and of the others")
-    axes.set_ylabel("p99 of the service, ms")
-    figure.legend(loc="outside right upper")
+    figure = Figure(figsize=(9, 3.6), dpi=110, layout="constrained")
+    latency, background = figure.subplots(1, 2, sharey=True)
+    for row, arm in enumerate(ARMS):
+        had = (values(runs, arm, of) for of in ("background_cpus", "batch_cpus"))
+        cpus = [own + others for own, others in zip(*had, strict=True)]
+        for axis, found in ((latency, values(runs, arm, P99)), (background, cpus)):
+            axis.plot(found, [row] * len(found), "o", color="#0072B2", alpha=0.5)
+            axis.plot([median(found)], [row], "|", color="#000000", markersize=16)
+    latency.set_yticks(range(len(ARMS)), list(ARMS))
+    latency.invert_yaxis()
+    latency.set(xscale="log", xlabel="p99 of the service, ms", xticks=(10, 20, 30, 40, 50))
+    latency.xaxis.set_major_formatter(ScalarFormatter())
+    latency.minorticks_off()
+    background.set(xlabel="CPUs of all background", xlim=(0, 2))
+    for axis in (latency, background):
+        axis.grid(axis="x", alpha=0.3)
     figure.savefig(path)
 
 

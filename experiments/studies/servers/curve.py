@@ -84,6 +84,7 @@ def held(found: tuple[Point, ...], limits_ms: tuple[float, ...]) -> str:
 def draw(found: tuple[Point, ...], path: Path) -> None:
     """p99 over the number of VMs: a line through the means, up to the worst VM."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import ScalarFormatter
 
     figure = Figure(figsize=(7, 4.2), dpi=110, layout="constrained")
     axes = figure.subplots()
@@ -93,6 +94,8 @@ def draw(found: tuple[Point, ...], path: Path) -> None:
         axes.plot(vms, means, marker="o", color=colour, label=name.strip("`"))
         axes.fill_between(vms, means, [one.worst_ms(arm) for one in found], color=colour, alpha=0.15)
     axes.set_yscale("log")
+    axes.set_yticks((0.2, 0.5, 1, 2, 5, 10))
+    axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.set_xticks(vms, [f"{one.vms}\n{one.busy:.0%}" for one in found])
     axes.set_xlabel("VMs on eight CPUs, and how busy these are")
     axes.set_ylabel("p99, ms: mean, and up to the worst VM")
