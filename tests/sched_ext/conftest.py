@@ -1,4 +1,4 @@
-"""A slice for VMs at depth 2."""
+"""A slice for VMs at depth 2, and our scheduler."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dasec.bpf.scx import CGROUPS
+from dasec.bpf.scx import CGROUPS, Scheduler, options
 
-from .machine import SLICE, Vm
+from .machine import SLICE, Vm, wait_for
 
 
 @pytest.fixture
@@ -21,3 +21,10 @@ def vms() -> Iterator[dict[str, Vm]]:
     for vm in made.values():
         vm.end()
     SLICE.rmdir()
+
+
+@pytest.fixture
+def scheduler(vms: dict[str, Vm]) -> Iterator[Scheduler]:
+    with Scheduler(options(2)) as loaded:
+        yield loaded
+    wait_for("disabled")

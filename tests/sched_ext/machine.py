@@ -35,6 +35,15 @@ SHARES_S = 3.0
 SOON_S = 10
 TRIES = 6
 HOG = "while True: pass"
+PING_PONG = """
+import threading
+a, b = os.pipe(), os.pipe()
+def echo():
+    while os.read(a[0], 1): os.write(b[1], b"x")
+threading.Thread(target=echo, daemon=True).start()
+while True:
+    os.write(a[1], b"x"); os.read(b[0], 1)
+"""
 TOGETHER = """
 import os
 begin, held = os.pipe()

@@ -25,11 +25,11 @@ from .machine import (
     HOG,
     LOADS,
     NEEDS_SCHED_EXT,
+    PING_PONG,
     SHARES_S,
     SLICE,
     SOON_S,
     Vm,
-    in_the_end,
     priorities_of_rcu,
     used_meanwhile,
     wait_for,
@@ -38,54 +38,6 @@ from .machine import (
 pytestmark = NEEDS_SCHED_EXT
 
 CPU_1 = Path("/sys/devices/system/cpu/cpu1/online")
-
-PING_PONG = """
-import threading
-a, b = os.pipe(), os.pipe()
-def echo():
-    while os.read(a[0], 1): os.write(b[1], b"x")
-threading.Thread(target=echo, daemon=True).start()
-while True:
-    os.write(a[1], b"x"); os.read(b[0], 1)
-"""
-
-COLLECTS_NOW_AND_THEN = """
-import os, threading, time
-asked, answered = os.pipe(), os.pipe()
-def serve():
-    requests = 0
-    while os.read(asked[0], 1):
-        requests += 1
-        until = time.thread_time() + (0.03 if requests % 4 == 0 else 0)
-        while time.thread_time() < until: pass
-        os.write(answered[1], b"x")
-threading.Thread(target=serve, daemon=True).start()
-while True:
-    os.write(asked[1], b"x"); os.read(answered[0], 1); time.sleep(0.04)
-"""
-"""Three bursts are short, and the fourth is 30 ms."""
-
-BEGINS_IN_SHORT_BURSTS = """
-import os, threading, time
-go, ready = os.pipe(), os.pipe()
-def work():
-    for _ in range(20):
-        os.read(go[0], 1)
-        os.write(ready[1], b"x")
-    while True: pass
-threading.Thread(target=work, daemon=True).start()
-for _ in range(20):
-    os.write(go[1], b"x"); os.read(ready[0], 1)
-time.sleep(1000)
-"""
-"""As a pool of threads does that is told what to do."""
-
-
-@pytest.fixture
-def scheduler(vms: dict[str, Vm]) -> Iterator[Scheduler]:
-    with Scheduler(options(2)) as loaded:
-        yield loaded
-    wait_for("disabled")
 
 
 def test_it_schedules_while_it_is_held_and_no_longer(scheduler: Scheduler) -> None:
@@ -137,42 +89,6 @@ def test_a_weight_that_is_changed_counts_at_once(scheduler: Scheduler, vms: dict
     time.sleep(1)
     used = used_meanwhile(vms)
     assert used["other"] / used["one"] == pytest.approx(3, rel=0.15)
-
-
-def critical_parts(scheduler: Scheduler, vms: dict[str, Vm]) -> dict[str, float]:
-    """Of what each VM uses in a second, how much as critical."""
-    before = {vm.cgroup: vm for vm in scheduler.vms()}
-    time.sleep(1)
-    part = {
-        vm.cgroup: (vm.critical_ns - then.critical_ns) / (vm.used_ns - then.used_ns)
-        for vm in scheduler.vms()
-        if (then := before[vm.cgroup]).used_ns < vm.used_ns
-    }
-    return {name: part[vm.path.stat().st_ino] for name, vm in vms.items()}
-
-
-def test_who_is_waited_for_is_critical_and_a_hog_is_not(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
-    vms["pair"], vms["hog"] = Vm("pair"), Vm("hog")
-    vms["pair"].run(PING_PONG)
-    vms["hog"].run(HOG)
-    in_the_end(
-        lambda: critical_parts(scheduler, vms), lambda parts: parts["pair"] > 0.4 and parts["hog"] < 0.1
-    )
-
-
-def test_who_computes_long_now_and_then_stays_critical(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
-    """As a collector does that runs on the threads that serve."""
-    vms["service"] = Vm("service")
-    vms["service"].run(COLLECTS_NOW_AND_THEN)
-    in_the_end(lambda: critical_parts(scheduler, vms), lambda parts: parts["service"] > 0.8)
-
-
-def test_who_computes_without_end_is_not_critical_however_it_began(
-    scheduler: Scheduler, vms: dict[str, Vm]
-) -> None:
-    vms["pool"] = Vm("pool")
-    vms["pool"].run(BEGINS_IN_SHORT_BURSTS)
-    in_the_end(lambda: critical_parts(scheduler, vms), lambda parts: parts["pool"] < 0.05)
 
 
 def test_a_pair_gets_its_share_beside_hogs_of_another_vm(scheduler: Scheduler, vms: dict[str, Vm]) -> None:

@@ -13,7 +13,8 @@ FOLDER = "tests/sched_ext"
 COMMAND = "command or meanwhile or puts_out"
 CHANGES = "slots or masks or moves or second_one or cpu_limit or controller or cpu_that_goes or born"
 PARTS = {
-    "rule": f"{FOLDER}/test_budget.py {FOLDER}/test_scx.py -k 'budget or not ({COMMAND} or {CHANGES})'",
+    "rule": f"{FOLDER}/test_budget.py {FOLDER}/test_critical.py {FOLDER}/test_scx.py"
+    f" -k 'budget or not ({COMMAND} or {CHANGES})'",
     "changes": f"{FOLDER}/test_scx.py -k '{COMMAND} or {CHANGES}'",
     "safety": f"{FOLDER}/test_safety.py",
     "host": f"{FOLDER}/test_host.py tests/contract -k sched_ext",
