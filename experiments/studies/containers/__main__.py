@@ -50,8 +50,8 @@ def beside_packages(words: list[str], log: Path) -> int:
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True)
 @click.option("--repetitions", type=click.IntRange(min=1), default=6, show_default=True)
-@click.option("--seconds", type=click.FloatRange(min=0.5), default=6.0, show_default=True)
-@click.option("--warmup", "warmup_s", type=click.FloatRange(min=0), default=2.0, show_default=True)
+@click.option("--seconds", type=click.FloatRange(min=0.5), default=5.0, show_default=True)
+@click.option("--warmup", "warmup_s", type=click.FloatRange(min=0), default=1.5, show_default=True)
 @click.option("--arm", "arms", type=click.Choice(list(ARMS)), multiple=True, help="Only this one.")
 @click.option("--packages", is_flag=True, help="With a Docker from Debian's packages, not installed.")
 def command(

@@ -14,9 +14,11 @@ CPUS = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """`told` is the daemon's configuration; None: there is no daemon."""
+    """`policy` is the daemon's; None: there is no daemon. `ask` is what the service asks for itself."""
 
-    told: str | None = None
+    policy: str | None = None
+    ask: str = ""
+    more: str = ""
     limited: bool = False
 
     @property
@@ -24,14 +26,14 @@ class Arm:
         """Of `docker run`."""
         return ("--cpus", f"{CPUS:g}") if self.limited else ()
 
-
-def told(policy: str, ask: str = "", more: str = "") -> str:
-    """All containers are named; `ask` is what the service asks for itself."""
-    return (
-        f'policy = "{policy}"\n[guard]\nenabled = false\n{more}'
-        f'[[workload]]\nname = "{WEB}"\ncontainer = "docker:{WEB}"\n{ask}'
-        f'[[workload]]\nname = "{BATCH}"\ncontainer = "docker:{BATCH}-*"\n'
-    )
+    @property
+    def told(self) -> str:
+        """The daemon's configuration: all containers are named."""
+        return (
+            f'policy = "{self.policy}"\n[guard]\nenabled = false\n{self.more}'
+            f'[[workload]]\nname = "{WEB}"\ncontainer = "docker:{WEB}"\n{self.ask}'
+            f'[[workload]]\nname = "{BATCH}"\ncontainer = "docker:{BATCH}-*"\n'
+        )
 
 
 WHOLE = 'cpu = "whole"\ncpus = 1\n'
@@ -42,10 +44,10 @@ PLAIN, AGAIN, LIMIT = "plain", "plain again", "limit"
 ARMS: Mapping[str, Arm] = {
     PLAIN: Arm(),
     AGAIN: Arm(),
-    "critical": Arm(told("critical")),
-    "strict": Arm(told("none", WHOLE)),
-    "strict, critical within": Arm(told("critical", WHOLE)),
-    "WYSIWYG": Arm(told("none", EXCLUSIVE)),
+    "critical": Arm("critical"),
+    "strict": Arm("none", WHOLE),
+    "strict, critical within": Arm("critical", WHOLE),
+    "WYSIWYG": Arm("none", EXCLUSIVE),
     LIMIT: Arm(limited=True),
-    "limit, critical with caps": Arm(told("critical", more=CAPS), limited=True),
+    "limit, critical with caps": Arm("critical", more=CAPS, limited=True),
 }

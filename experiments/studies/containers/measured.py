@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dasec.lab.kit.controller import running
-from dasec.lab.kit.driver import RunningWork, WorkDone, WorkOrder
+from dasec.lab.kit.driver import Driver, RunningWork, WorkDone, WorkOrder
 from dasec.lab.kit.load_driver import NO_REQUESTS_PER_S, LoadService
 from dasec.lab.kit.tree import DAEMON, TOP, Group, Tree
 from dasec.linux.cgroupfs import find_hierarchy
 
 from ...drivers.nginx import Nginx
 from .arms import ARMS, BATCH, BATCHES, WEB, Arm
-from .docker import InDocker, container
+from .docker import container
 
 RATE_PER_S = 60.0
 BESIDE = {"background": "3", "burst-us": "10000", "bursts-per-s": "17"}
@@ -62,17 +62,16 @@ def run(arm: str, repetition: int, warmup_s: float, seconds: float, scratch: Pat
 
     with contextlib.ExitStack() as stack:
 
-        def started(name: str, options: tuple[str, ...] = ()) -> InDocker:
-            return stack.enter_context(container(name, options, scratch))
+        def started(driver: Driver, asked: WorkOrder, options: tuple[str, ...] = ()) -> RunningWork:
+            work = driver.start(asked, stack.enter_context(container(asked.name, options, scratch)))
+            stack.callback(work.stop)
+            return work
 
-        asked = order(WEB, 1, RATE_PER_S, SERVED)
-        works: list[RunningWork] = [Nginx().start(asked, started(WEB, ARMS[arm].options))]
+        works = [started(Nginx(), order(WEB, 1, RATE_PER_S, SERVED), ARMS[arm].options)]
         for number in range(BATCHES):
-            name = f"{BATCH}-{number}"
-            batch = order(name, 2, NO_REQUESTS_PER_S, COMPUTES)
-            works.append(LoadService().start(batch, started(name)))
+            batch = order(f"{BATCH}-{number}", 2, NO_REQUESTS_PER_S, COMPUTES)
+            works.append(started(LoadService(), batch))
         for one in works:
-            stack.callback(one.stop)
             one.await_up()
         with _daemon(ARMS[arm], scratch):
             begin_ns = time.monotonic_ns() + int(LEAD_S * 1e9)
@@ -98,13 +97,13 @@ def _computed(done: WorkDone) -> float:
 
 @contextlib.contextmanager
 def _daemon(arm: Arm, scratch: Path) -> Iterator[None]:
-    if arm.told is None:
+    if arm.policy is None:
         yield
         return
     tree = Tree.of(find_hierarchy())
     tree.make([Group(TOP), Group(DAEMON)])
     try:
-        with running(tree, scratch, arm.told.split('"')[1], arm.told) as daemon:
+        with running(tree, scratch, arm.policy, arm.told) as daemon:
             daemon.await_begun()
             yield
     finally:

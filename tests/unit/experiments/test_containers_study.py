@@ -11,13 +11,13 @@ from experiments.results.effects import effect
 from experiments.studies.containers.arms import ARMS, BATCH, LIMIT, PLAIN, WEB, Arm
 from experiments.studies.containers.published import P99, kept, ratio, table, values
 
-TOLD = {name: arm for name, arm in ARMS.items() if arm.told}
+TOLD = {name: arm for name, arm in ARMS.items() if arm.policy}
 
 
 @pytest.mark.parametrize("arm", TOLD.values(), ids=TOLD)
 def test_the_daemon_understands_what_it_is_told(arm: Arm, tmp_path: Path) -> None:
     file = tmp_path / "dasec.toml"
-    file.write_text(str(arm.told))
+    file.write_text(arm.told)
     assert [one.container for one in load(file).workload] == [f"docker:{WEB}", f"docker:{BATCH}-*"]
 
 
