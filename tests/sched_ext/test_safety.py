@@ -47,8 +47,9 @@ def test_an_error_in_it_is_its_end_and_is_named(vms: dict[str, Vm]) -> None:
 def test_a_thread_that_it_lets_wait_is_its_end_after_five_seconds(vms: dict[str, Vm]) -> None:
     """Kernel threads that come between are no turn for the other: one has given it its share for an hour."""
     for name, weight in (("one", 10000), ("other", 1)):
-        vms[name] = Vm(name, weight)
+        vms[name] = Vm(name)
         vms[name].run(HOG, {1})
+        vms[name].weigh(weight)  # then: with the weight 1 beside the other it takes half a minute to begin
     told = options(2)
     told.slice_ns = told.overdue_ns = told.turn_ns = told.touch_ns = HOUR_NS
     with Scheduler(told) as scheduler:

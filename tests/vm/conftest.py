@@ -15,7 +15,8 @@ from tests.ahead import Ahead
 from tests.conftest import refuse
 from tests.vm.errands import GUEST_TIMEOUT_S, JobsRun, packed_jobs
 
-RUNS = (JobsRun(2), JobsRun(4))
+RUNS = {JobsRun(2): [pytest.mark.slow], JobsRun(4): []}
+"""What two CPUs said was never anything else than what four did, and costs a minute of a core."""
 DEBUG_TIMEOUT_S = 3600
 CONSOLE_TAIL = 4000
 
@@ -66,7 +67,10 @@ def boot(qemu: Qemu, initramfs: Path) -> Boot:
 
 
 @pytest.fixture(
-    params=[pytest.param(run, marks=pytest.mark.ahead.with_args(run), id=f"{run.cpus} CPUs") for run in RUNS]
+    params=[
+        pytest.param(run, marks=[pytest.mark.ahead.with_args(run), *marks], id=f"{run.cpus} CPUs")
+        for run, marks in RUNS.items()
+    ]
 )
 def said(request: pytest.FixtureRequest, ahead: Ahead, qemu: Qemu, patched_kernel: Path) -> dict[str, Job]:
     """What the jobs said at this many CPUs. Without QEMU and the kernel there is nothing to run them on."""

@@ -18,7 +18,7 @@ QUICK = QuickTestbed()
 
 
 @pytest.mark.ahead.with_args(QUICK)
-def test_four_cpus_are_equal_and_an_experiment_on_eight_gives_the_same_twice(
+def test_four_cpus_are_equal_and_an_experiment_on_them_gives_the_same_twice(
     qemu: Qemu, patched_kernel: Path, ahead: Ahead
 ) -> None:
     machine, runs = ahead.result(QUICK)

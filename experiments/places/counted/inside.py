@@ -30,7 +30,8 @@ SERVICE_CPUS, CLIENT_CPUS = Path("/run/service-cpus"), Path("/run/client-cpus")
 
 
 class SeatedTree(Tree):
-    """Whoever feeds a service keeps to the core of what measures; the service's own threads stay away."""
+    """Whoever feeds a service keeps to the core of what measures, and goes first there, under any scheduler
+    (docs/decisions/0085-feeders-first.md); the service's own threads stay away."""
 
     __slots__ = ()
 
@@ -38,6 +39,7 @@ class SeatedTree(Tree):
         """Into the group, and to where this process is."""
         super().place_process(pid, name)
         os.sched_setaffinity(pid, os.sched_getaffinity(0))
+        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
 
 
 class PinnedTree(SeatedTree):

@@ -72,7 +72,7 @@ class Daemon(Running):
     def looks(self) -> Iterator[tuple[int, Mapping[str, set[int]]]]:
         """When each was, and the processes of each workload then."""
         seen: Mapping[str, set[int]] = {}
-        for line in self._record.read_bytes().splitlines():
+        for line in self._record.read_bytes().split(b"\n")[:-1]:  # the last one is being written
             said = json.loads(line)
             if "workloads" in said:
                 seen = {one["name"]: {vcpu[0] for vcpu in one["vcpus"]} for one in said["workloads"]}
