@@ -114,7 +114,9 @@ def test_some_periods_set_knobs_of_threads_and_leave_no_trace(tmp_path: Path, bu
     assert dasec("verify", "--directory", state).status == ExitStatus.DONE
 
 
-@pytest.mark.parametrize("keeper", ["with its keeper", "without its keeper, by hand"])
+@pytest.mark.parametrize(
+    "keeper", [pytest.param("with its keeper", marks=pytest.mark.slow), "without its keeper, by hand"]
+)
 def test_what_a_killed_daemon_leaves_is_put_back(tmp_path: Path, busy: int, keeper: str) -> None:
     before = fingerprint([busy])
     config, state = configuration(tmp_path, SETTINGS, f"pids = [{busy}]"), tmp_path / "state"

@@ -29,6 +29,7 @@ RIVALS = f"tests/host/test_mainline_rivals.py tests/host/test_masks.py {QUOTAS}"
 PROBE = "tests/host/test_probe.py"
 LEAVES = f"{PROBE}::test_probing_leaves_nothing_behind"
 HOTPLUG = "tests/host/test_cpu_hotplug.py"
+FEEDERS = "tests/host/test_feeders.py"
 BPF = "tests/host/test_thread_counters.py"
 END_TO_END = "'tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace[{}]'"
 """One policy on each kernel: it takes a minute there."""
@@ -45,7 +46,7 @@ def is_v1_here() -> bool:
 ON_EEVDF = [
     TestsRun(EEVDF, layout, " ".join((OF_MAINLINE, GROUPS, *once)))
     for layout, once in (
-        (CgroupLayout.V2, (RIVALS, CONTRACT, BPF, PROBE, HOTPLUG, END_TO_END.format("dasec"))),
+        (CgroupLayout.V2, (RIVALS, CONTRACT, BPF, PROBE, HOTPLUG, FEEDERS, END_TO_END.format("dasec"))),
         (CgroupLayout.HYBRID, ()),  # groups must be found there; its cpu controller is v1's
         (CgroupLayout.V1, (LEAVES,) if is_v1_here() else (RIVALS, CONTRACT, LEAVES)),
     )

@@ -1,0 +1,53 @@
+"""In counted guests whoever feeds a load goes first; so wherever a kernel gives groups real-time threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dasec.lab.kit.tree import CLIENT, Group
+from dasec.lab.kit.workspace import prepared
+from dasec.linux.cgroupfs import find_hierarchy
+from experiments.places.counted.inside import SeatedTree
+
+pytestmark = pytest.mark.host
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[SeatedTree]:
+    hierarchy = find_hierarchy()
+    name = f"dasec-feeders-{os.getpid()}"
+    made = SeatedTree(hierarchy.version, Path(hierarchy.mount) / name, f"{hierarchy.root.rstrip('/')}/{name}")
+    with prepared(made, tmp_path / "prepared"):
+        made.make((Group(""), Group(CLIENT)))
+        yield made
+
+
+@pytest.fixture
+def measuring() -> Iterator[int]:
+    """This process keeps to it."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    yield min(before)
+    os.sched_setaffinity(0, before)
+
+
+def test_whoever_feeds_a_load_is_where_one_measures_and_goes_first(tree: SeatedTree, measuring: int) -> None:
+    feeder = subprocess.Popen(["sleep", "60"])
+    try:
+        tree.place_process(feeder.pid, CLIENT)
+        assert (os.sched_getscheduler(feeder.pid), os.sched_getparam(feeder.pid).sched_priority) == (
+            os.SCHED_FIFO,
+            1,
+        )
+        assert os.sched_getaffinity(feeder.pid) == {measuring}
+        assert feeder.pid in tree.processes(CLIENT)
+    except PermissionError:  # also in CI
+        pytest.skip("this kernel gives no real-time to groups (RT_GROUP_SCHED); tests/vm has one that does")
+    finally:
+        feeder.kill()
+        feeder.wait()
