@@ -67,8 +67,9 @@ class CpuUsed:
         at_ns, spent_s, background, waited_s = time.monotonic_ns(), {}, set(), {}
         for pid, tid in thread_ids(pids):
             with contextlib.suppress(OSError):  # it has ended meanwhile
+                name = name_of(pid, tid)  # before the counters: who has those has a name
                 spent_s[pid, tid], waited_s[pid, tid] = _ran_and_waited_s(pid, tid)
-                if name_of(pid, tid).startswith(UNAWAITED):
+                if name.startswith(UNAWAITED):
                     background.add((pid, tid))
         return cls(at_ns, spent_s, frozenset(background), waited_s)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import Refusal
+from dasec.lab.kit import counters
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.bench import Bench, RunPlan
 from dasec.lab.kit.counters import CpuUsed, cores_between
@@ -152,6 +153,17 @@ def test_other_threads_than_the_scenario_has_are_not_measured(tmp_path: Path) ->
 SERVER, TOOL = 7, 8
 BEGIN = CpuUsed(0, {(SERVER, 7): 1.0, (TOOL, 8): 0.5, (TOOL, 9): 2.0}, frozenset({(TOOL, 9)}))
 OWN = OwnCpu(0.31, 0.19, frozenset({TOOL}))
+
+
+def test_a_thread_that_ends_while_it_is_looked_at_has_no_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time would be the workload's, and the background's no more."""
+
+    def ended(pid: int, tid: int) -> str:
+        raise ProcessLookupError(pid, tid)
+
+    assert CpuUsed.now([os.getpid()]).spent_s
+    monkeypatch.setattr(counters, "name_of", ended)
+    assert CpuUsed.now([os.getpid()]).spent_s == {}
 
 
 def test_cpu_time_is_what_was_seen_from_outside_while_all_threads_lived() -> None:
