@@ -14,6 +14,7 @@ def keeps(fleet: Fleet) -> list[str]:
     return [name for name in fleet.names if (fleet.directory / name / "var/lib/dasec-before").exists()]
 
 
+@pytest.mark.thorough
 def test_a_second_run_changes_nothing_and_restarts_nobody(host: Host, old: Path, tmp_path: Path) -> None:
     fleet = like(host, tmp_path, 4)
     before = fleet.content()

@@ -56,6 +56,7 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
     assert done.of(ORACLE).decided.get("applied", 0) > 0, "the oracle did nothing"
 
 
+@pytest.mark.thorough
 def test_the_daemon_and_domains_of_libvirt_agree_on_who_woke_whom(repository: Path) -> None:
     if missing := missing_tools():
         refuse(f"not installed: {', '.join(missing)}")
