@@ -11,17 +11,16 @@ import pytest
 
 from dasec.lab.kit.tree import CLIENT, Group
 from dasec.lab.kit.workspace import prepared
-from dasec.linux.cgroupfs import find_hierarchy
 from experiments.places.counted.inside import SeatedTree
+
+from .own_tree import own_tree
 
 pytestmark = pytest.mark.host
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Iterator[SeatedTree]:
-    hierarchy = find_hierarchy()
-    name = f"dasec-feeders-{os.getpid()}"
-    made = SeatedTree(hierarchy.version, Path(hierarchy.mount) / name, f"{hierarchy.root.rstrip('/')}/{name}")
+    made = own_tree(SeatedTree, "feeders")
     with prepared(made, tmp_path / "prepared"):
         made.make((Group(""), Group(CLIENT)))
         yield made

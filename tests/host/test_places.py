@@ -23,6 +23,7 @@ from experiments.places.places import PLACES, InContainer
 from guests.waiting import wait_for
 
 from ..conftest import refuse
+from .own_tree import own_tree
 
 pytestmark = pytest.mark.host
 SELFTEST = [sys.executable, "-m", "experiments.drivers", "selftest"]
@@ -30,9 +31,7 @@ SELFTEST = [sys.executable, "-m", "experiments.drivers", "selftest"]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Iterator[Tree]:
-    hierarchy = find_hierarchy()
-    name = f"dasec-places-{os.getpid()}"
-    made = Tree(hierarchy.version, Path(hierarchy.mount) / name, f"{hierarchy.root.rstrip('/')}/{name}")
+    made = own_tree(Tree, "places")
     with prepared(made, tmp_path / "prepared"):
         made.make((Group(""), Group("workload"), Group("client")))
         yield made
