@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -61,9 +63,10 @@ def in_group(home: TenantHome, scratch: Path, folder: Path) -> Place:  # noqa: A
     return InGroup(home.tree, home.group)
 
 
-def homes_in_groups(plan: RunPlan, tree: Tree, arm: str) -> tuple[TenantHome, ...]:
-    """The usual homes: groups of ours, made."""
-    return make_homes(tree, scenario_under(plan, arm), plan.layout, limited=arm != NO_LIMIT)
+@contextlib.contextmanager
+def homes_in_groups(plan: RunPlan, tree: Tree, arm: str) -> Iterator[tuple[TenantHome, ...]]:
+    """The usual homes: groups of ours, made; a run sweeps its tree itself."""
+    yield make_homes(tree, scenario_under(plan, arm), plan.layout, limited=arm != NO_LIMIT)
 
 
 def scenario_under(plan: RunPlan, arm: str) -> Scenario:
@@ -92,7 +95,8 @@ class Bench:
     """Where the applications' files of every run are kept, if anywhere."""
     seed: Callable[[RunPlan, int, int], int] = usual_seed
     """Of the arrivals of a workload in a repetition."""
-    homes: Callable[[RunPlan, Tree, str], tuple[TenantHome, ...]] = homes_in_groups
+    homes: Callable[[RunPlan, Tree, str], AbstractContextManager[tuple[TenantHome, ...]]] = homes_in_groups
+    """Of a run, as long as it lasts."""
     place: Callable[[TenantHome, Path, Path], Place] = in_group
     """Where the processes of a home live; told a folder that goes with the run, and that of their files."""
     at_end: Callable[[Path, Sequence[TenantHome]], None] | None = None

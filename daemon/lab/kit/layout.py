@@ -20,6 +20,10 @@ from enum import StrEnum
 from .scenario import Scenario, Tenant
 from .tree import CLIENT, DAEMON, EMULATOR, LARGEST, MACHINE, NEUTRAL, TOP, Group
 
+BESIDE = (Group(TOP, weight=LARGEST), Group(CLIENT, weight=LARGEST), Group(DAEMON))
+"""What stands beside workloads whose groups somebody else makes: clients get all the CPU time that they ask
+for."""
+
 
 class GroupLayout(StrEnum):
     """How the workloads' groups hang together."""

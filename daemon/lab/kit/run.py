@@ -80,9 +80,9 @@ def _try(bench: Bench, arm: str, repetition: int, begin_s: float, tick: Callable
         each.mkdir(parents=True)
     works: list[RunningWork] = []
     try:
-        homes = bench.homes(bench.plan, bench.tree, arm)
-        run = _Attempt(bench, arm, repetition, scratch, folder, homes, works)
-        return _measure(run, begin_s, tick)
+        with bench.homes(bench.plan, bench.tree, arm) as homes:
+            run = _Attempt(bench, arm, repetition, scratch, folder, homes, works)
+            return _measure(run, begin_s, tick)
     except Refusal as refusal:
         if START_OPTION in str(refusal):
             raise StartMissed from refusal

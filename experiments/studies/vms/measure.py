@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +15,12 @@ from dasec.lab.kit.bench import Bench, RunPlan
 from dasec.lab.kit.controller import Managed
 from dasec.lab.kit.driver import DRAIN_S, Place, Role, WorkDone, WorkKind, WorkOrder
 from dasec.lab.kit.home import TenantHome
-from dasec.lab.kit.layout import GroupLayout
+from dasec.lab.kit.layout import BESIDE, GroupLayout
 from dasec.lab.kit.load_driver import ToolRun, requests, tool_command
 from dasec.lab.kit.process import Child
 from dasec.lab.kit.results import RunResult
 from dasec.lab.kit.scenario import Scenario, Tenant
-from dasec.lab.kit.tree import CLIENT, DAEMON, LARGEST, NEUTRAL, TOP, Group, Tree
+from dasec.lab.kit.tree import NEUTRAL, Tree
 from dasec.lab.load_tool import PERCENTILES, Latencies, figure
 from guests.memcached import VCPUS, Guest
 
@@ -159,10 +160,11 @@ class DomainHome(TenantHome):
         return Managed(self.domain, NEUTRAL, pids, libvirt=self.domain)
 
 
-def homes(fleet: Fleet, plan: RunPlan, tree: Tree, arm: str) -> tuple[TenantHome, ...]:  # noqa: ARG001
-    """Of ours only what is beside the guests has groups: clients get all the CPU time that they ask for."""
-    tree.make((Group(TOP, weight=LARGEST), Group(CLIENT, weight=LARGEST), Group(DAEMON)))
-    return tuple(
+@contextlib.contextmanager
+def homes(fleet: Fleet, plan: RunPlan, tree: Tree, arm: str) -> Iterator[tuple[TenantHome, ...]]:  # noqa: ARG001
+    """Of ours only what is beside the guests has groups."""
+    tree.make(BESIDE)
+    yield tuple(
         DomainHome(tree, plan.layout, one, domain=fleet.guests[int(one.name.rpartition("-")[2])].name)
         for one in plan.scenario.tenants
     )
