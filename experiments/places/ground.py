@@ -56,8 +56,7 @@ def leaving_as_before(folder: Path, measure: Callable[[], None]) -> None:
     except Interrupted:
         raise Refusal(
             ExitStatus.FAILED,
-            "interrupted: the host is as before; {folder} keeps what was finished:"
-            f" {folder} keeps what was finished: the same command goes on",
+            f"interrupted: the host is as before; {folder} keeps what was finished: the same command goes on",
         ) from None
     for line in changes(before, look()):
         click.echo(f"warning: host not as before: {line}")
