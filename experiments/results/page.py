@@ -170,7 +170,8 @@ def _knobs(results: Results) -> str:
             )
             if found:
                 slices = f"{found.least_slice_ms:.2g} – {found.most_slice_ms:.2g}"
-                rows.append((row.cell.name, arm, f"{found.weight_ratio:.3g}", slices, f"{found.pinned:.0%}"))
+                weights = "–" if found.weight_ratio is None else f"{found.weight_ratio:.3g}"
+                rows.append((row.cell.name, arm, weights, slices, f"{found.pinned:.0%}"))
     return table(("cell", "arm", "weights, largest / smallest", "slice, ms", "threads pinned"), rows)
 
 

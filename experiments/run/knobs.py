@@ -25,7 +25,7 @@ class ThreadKnobs:
     instance: str
     name: str
     weight: int | None
-    """Of its own group, as the hierarchy has it: 1024 is neutral on v1, 100 on v2."""
+    """Of its own group, as the hierarchy has it: 1024 is neutral on v1, 100 on v2. None: in Docker's."""
     slice_ns: int
     cpus: int
     """How many it may run on."""
@@ -65,8 +65,9 @@ def read(folder: Path) -> tuple[ThreadKnobs, ...]:
 class Spread:
     """The knobs of an arm in all its runs, in short."""
 
-    weight_ratio: float
-    """The largest weight over the smallest, within an instance; of all instances the largest."""
+    weight_ratio: float | None
+    """The largest weight over the smallest, within an instance; of all instances the largest. None: nobody
+    is in a group of ours."""
     least_slice_ms: float
     most_slice_ms: float
     pinned: float
@@ -78,14 +79,15 @@ def spread(runs: Sequence[Sequence[ThreadKnobs]], cores: int) -> Spread | None:
     threads = [one for run in runs for one in run]
     if not threads:
         return None
+    by_instance = (_ratio(run, name) for run in runs for name in {one.instance for one in run})
     return Spread(
-        max((_ratio(run, name) for run in runs for name in {one.instance for one in run}), default=1.0),
+        max((ratio for ratio in by_instance if ratio is not None), default=None),
         min(one.slice_ns for one in threads) / 1e6,
         max(one.slice_ns for one in threads) / 1e6,
         sum(one.cpus < cores for one in threads) / len(threads),
     )
 
 
-def _ratio(run: Sequence[ThreadKnobs], instance: str) -> float:
+def _ratio(run: Sequence[ThreadKnobs], instance: str) -> float | None:
     weights = [one.weight for one in run if one.instance == instance and one.weight]
-    return max(weights) / min(weights) if weights else 1.0
+    return max(weights) / min(weights) if weights else None
