@@ -1,4 +1,4 @@
-"""What `here.toml` gave, from FIGURE/here/*.csv, as tables. Pure but for reading them."""
+"""What the experiment files gave here, from FIGURE/FILE/*.csv, as tables. Pure but for reading them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ...results.effects import effect
 from ...results.markdown import markdown_table
 
 FOLDER = Path(__file__).resolve().parent
-DATA = "here"
 METRICS = ("mean", "p99")
 MOST_OTHER_CORES = 0.2
 """Used by something else on the host, as the pages say it: a fifth of a core."""
@@ -30,14 +29,14 @@ Column = tuple[str, str]
 """A cell, and the workload in it that is judged."""
 
 
-def figures() -> tuple[str, ...]:
-    """Those that were run here."""
-    return tuple(sorted(file.parent.parent.name for file in FOLDER.glob(f"*/{DATA}/comparisons.csv")))
+def kept_runs() -> tuple[str, ...]:
+    """Of which file of which figure: "fig14/here"."""
+    return tuple(sorted(str(file.parent.relative_to(FOLDER)) for file in FOLDER.glob("*/*/comparisons.csv")))
 
 
-def lines(figure: str, table: str) -> tuple[Line, ...]:
-    """Of one of its CSV files."""
-    with (FOLDER / figure / DATA / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+def lines(kept: str, table: str) -> tuple[Line, ...]:
+    """Of one of the CSV files."""
+    with (FOLDER / kept / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return tuple(csv.DictReader(file))
 
 
@@ -58,9 +57,9 @@ def _title(one: Line) -> str:
     return f"{mix}, ratio {float(one['ratio']):g}{place}"
 
 
-def table(figure: str) -> str:
+def table(kept: str) -> str:
     """Mean and p99 of the plain host, and of each arm over it with the interval and the verdict."""
-    compared, runs = lines(figure, "comparisons"), lines(figure, "runs")
+    compared, runs = lines(kept, "comparisons"), lines(kept, "runs")
     shown = columns(compared)
     rows = [["none, ms", *(_plain(runs, column) for column in shown)]]
     for arm in dict.fromkeys(one["arm"] for one in compared):
@@ -68,9 +67,9 @@ def table(figure: str) -> str:
     return markdown_table(["mean, p99 over none", *shown.values()], rows)
 
 
-def surroundings(figure: str) -> str:
+def surroundings(kept: str) -> str:
     """What else went on while it was run, as its page says it."""
-    runs = {(one["cell"], one["repetition"], one["arm"]): one for one in lines(figure, "runs")}.values()
+    runs = {(one["cell"], one["repetition"], one["arm"]): one for one in lines(kept, "runs")}.values()
     stolen = [100 * float(one["steal"]) for one in runs]
     return (
         f"the hypervisor took {statistics.median(stolen):.1f} % of the CPU time in the middle of the runs and"

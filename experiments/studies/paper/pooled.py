@@ -10,7 +10,7 @@ from dasec.lab.kit.ratios import estimate, geometric_mean
 
 from ...results.effects import effect
 from ...results.markdown import markdown_table
-from .here import Line, disturbed, figures, lines
+from .here import Line, disturbed, kept_runs, lines
 
 METRICS = ("mean", "p50", "p99")
 LEAST_REPETITIONS = 12
@@ -39,8 +39,9 @@ def pooled(blocks: Sequence[Block]) -> Mapping[str, Mapping[str, Sequence[float]
 
 
 def all_blocks() -> tuple[Block, ...]:
-    """All repetitions of all figures."""
-    return tuple(block for figure in figures() for block in _blocks(lines(figure, "runs")))
+    """All repetitions of all figures in groups of ours."""
+    kept = (one for one in kept_runs() if one.endswith("/here"))
+    return tuple(block for one in kept for block in _blocks(lines(one, "runs")))
 
 
 def undisturbed(blocks: Sequence[Block]) -> tuple[Block, ...]:

@@ -1,4 +1,4 @@
-"""What each `here.toml` gave, as pictures and printed."""
+"""What each experiment file gave here, as pictures and printed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dasec.lab.kit.ratios import estimate
 
 from ...results.analysis import PACE
 from . import pooled
-from .here import FOLDER, METRICS, Line, columns, effects, figures, lines, surroundings, table
+from .here import FOLDER, METRICS, Line, columns, effects, kept_runs, lines, surroundings, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PICTURE, POOLED_PICTURE = "here.png", "there.png"
+POOLED_PICTURE = "there.png"
 DPI = 90
 
 
@@ -89,8 +89,8 @@ def _bar(axes: Axes, one: Line, y: float, colour: str) -> None:
 
 def publish() -> None:
     """Print and draw them."""
-    for each in figures():
-        drawn(lines(each, "comparisons")).savefig(FOLDER / each / PICTURE, dpi=DPI)
+    for each in kept_runs():
+        drawn(lines(each, "comparisons")).savefig(FOLDER / f"{each}.png", dpi=DPI)
         click.echo(f"{each}: {surroundings(each)}\n\n{table(each)}\n")
     drawn_pooled().savefig(FOLDER / POOLED_PICTURE, dpi=DPI)
     click.echo(f"{pooled.pooled_table()}\n\n{pooled.without_disturbed()}")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from experiments.results.analysis import PACE
-from experiments.studies.paper.here import FOLDER, METRICS, Line, figures, surroundings, table
+from experiments.studies.paper.here import FOLDER, METRICS, Line, kept_runs, surroundings, table
 from experiments.studies.paper.pooled import METRICS as POOLED
 from experiments.studies.paper.pooled import pooled, pooled_table, undisturbed, without_disturbed
-from experiments.studies.paper.published import PICTURE, drawn, drawn_pooled
+from experiments.studies.paper.published import drawn, drawn_pooled
 
 CALM, BUSY = "0.19", "0.21"
 """Cores that something else used."""
@@ -33,22 +33,26 @@ def run(latency_ms: float, other_cores: str = CALM) -> Sequence[Line]:
     return [{**{f"{metric}_ms": str(latency_ms) for metric in POOLED}, "other_cores": other_cores}]
 
 
-@pytest.mark.parametrize("figure", figures())
-def test_the_page_of_a_figure_has_the_table_of_its_runs_and_their_picture(figure: str) -> None:
-    page = (FOLDER / figure / "README.md").read_text(encoding="utf-8")
-    assert f"\n\n{table(figure)}\n\n" in page
-    assert f"({PICTURE})" in page
-    assert (FOLDER / figure / PICTURE).exists()
+def page_of(kept: str) -> str:
+    return (FOLDER / kept).with_name("README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kept", kept_runs())
+def test_the_page_of_a_figure_has_the_table_of_its_runs_and_their_picture(kept: str) -> None:
+    picture = (FOLDER / kept).with_suffix(".png")
+    assert f"\n\n{table(kept)}\n\n" in page_of(kept)
+    assert f"({picture.name})" in page_of(kept)
+    assert picture.exists()
 
 
 def test_all_figures_but_those_that_need_tailbench_were_run_here() -> None:
-    needs = {folder.parent.name for folder in FOLDER.glob("*/here.toml")} - set(figures())
-    assert needs == {"fig1-2"}
+    needs = {str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.glob("*/here.toml")}
+    assert needs - set(kept_runs()) == {"fig1-2/here"}
 
 
-@pytest.mark.parametrize("figure", figures())
-def test_the_page_of_a_figure_says_what_else_used_the_host_meanwhile(figure: str) -> None:
-    assert f"; {surroundings(figure)}. " in (FOLDER / figure / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("kept", kept_runs())
+def test_the_page_of_a_figure_says_what_else_used_the_host_meanwhile(kept: str) -> None:
+    assert f"; {surroundings(kept)}. " in page_of(kept)
 
 
 def test_the_overview_has_what_all_runs_say_together() -> None:
