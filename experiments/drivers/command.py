@@ -10,13 +10,15 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit.driver import CONTAINER, GUEST, HERE, Place
+from dasec.lab.kit.driver import CONTAINER, DOCKER, GUEST, HERE, Place
 from dasec.lab.kit.errors import Interrupted, interruptible
 from dasec.lab.kit.needs import find_tree
 from dasec.lab.kit.place import InGroup
+from dasec.lab.kit.process import entered
 from dasec.lab.kit.tree import Group, Tree
 from dasec.lab.kit.workspace import prepared
 
+from ..places.docker import container
 from ..places.places import PLACES, Anywhere, InContainer, InGuest, unready_place
 from .catalogue import DRIVERS
 from .gluoncv import environment_folder, make_environment
@@ -88,6 +90,9 @@ def _made(name: str, folder: Path) -> Iterator[Place]:
         tree.make((Group(""), Group("workload"), Group("client")))
         if name == CONTAINER:
             yield InContainer(tree, "workload", "client", folder / "bundles", (folder / "orders",))
+        elif name == DOCKER:
+            with container("dasec-selftest", folder / "orders", entered(tree, "client", ())) as inside:
+                yield inside
         elif name == GUEST:
             yield InGuest(tree, "workload", "client", GUEST_VCPUS)
         else:

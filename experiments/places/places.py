@@ -1,4 +1,5 @@
-"""Where the processes of a workload live: as they are, in a cgroup, in a container or a guest there."""
+"""Where the processes of a workload live: as they are, in a cgroup, in a container or a guest there, or in a
+container of Docker's (docker.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from dasec.errors import Refusal
-from dasec.lab.kit.driver import CGROUP, CONTAINER, GUEST, HERE, Role
+from dasec.lab.kit.driver import CGROUP, CONTAINER, DOCKER, GUEST, HERE, Role
 from dasec.lab.kit.errors import failure
 from dasec.lab.kit.place import LOOPBACK
 from dasec.lab.kit.process import descendants, entered, spawn
@@ -19,6 +20,7 @@ from dasec.linux.cgroupfs import find_hierarchy
 from dasec.linux.errors import HierarchyMissing
 
 from .bundle import missing_runtime, run_command, write_bundle
+from .docker import missing_docker, unloaded_image
 from .guest import image, missing_image, missing_qemu, qemu_command, unbuilt_image
 
 EVERYWHERE = "0.0.0.0"
@@ -136,6 +138,10 @@ def _missing_container() -> str | None:
     return _missing_group() or missing_runtime()
 
 
+def _missing_docker() -> str | None:
+    return _missing_group() or missing_docker()
+
+
 def _missing_guest() -> str | None:
     return _missing_group() or missing_qemu() or missing_image()
 
@@ -147,13 +153,18 @@ def missing_place(place: str) -> str | None:
 
 def unready_place(place: str) -> str | None:
     """The same after making what processes need there: a guest's image takes a minute."""
-    return PLACES[place]() or (unbuilt_image() if place == GUEST else None)
+    making = MAKING.get(place)
+    return PLACES[place]() or (making() if making else None)
 
 
 PLACES: Mapping[str, Callable[[], str | None]] = {
     HERE: lambda: None,
     CGROUP: _missing_group,
     CONTAINER: _missing_container,
+    DOCKER: _missing_docker,
     GUEST: _missing_guest,
 }
 """All places by name, each with why it cannot be used on this host, in one line; None: it can."""
+
+MAKING: Mapping[str, Callable[[], str | None]] = {DOCKER: unloaded_image, GUEST: unbuilt_image}
+"""What makes images, and why there is none."""

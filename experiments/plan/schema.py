@@ -17,7 +17,8 @@ from dasec.config.section import Section
 from dasec.errors import Refusal
 from dasec.lab.kit.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
 from dasec.lab.kit.controller import Managed, configuration
-from dasec.lab.kit.driver import Driver, WorkKind, WorkOrder
+from dasec.lab.kit.driver import DOCKER, Driver, WorkKind, WorkOrder
+from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.tree import NEUTRAL
 from dasec.policies import POLICIES
 
@@ -102,13 +103,15 @@ class Experiment(Section):
     claim: str = Field(default="", description="what is claimed, quoted")
     policies: tuple[str, ...] = Field(default=("critical",), description="policies beside the plain host")
     arm: tuple[ArmTable, ...] = Field(default=(), description="policies with settings: [[arm]]")
-    layouts: tuple[Literal["flat", "vm"], ...] = Field(
-        default=("vm",), min_length=1, description='"vm" (a group a workload), "flat", or both'
+    layouts: tuple[Literal["flat", "vm", "shared"], ...] = Field(
+        default=("vm",),
+        min_length=1,
+        description='"vm" (a group a vCPU in that of its workload), "flat", "shared", or several',
     )
-    places: tuple[Literal["cgroup", "container", "guest"], ...] = Field(
+    places: tuple[Literal["cgroup", "container", "docker", "guest"], ...] = Field(
         default=("cgroup",),
         min_length=1,
-        description='"cgroup" (processes), "container", "guest" (a VM), or several',
+        description='"cgroup" (processes), "container" (of crun), "docker", "guest" (a VM), or several',
     )
     ratios: tuple[Ratio, ...] = Field(
         default=(1.0,), min_length=1, description="threads a core, such as [1, 2]"
@@ -145,10 +148,18 @@ def checked(raw: Told, path: Path, drivers: Mapping[str, Driver]) -> Experiment:
         experiment = Experiment.model_validate_json(to_json(raw, inf_nan_mode="constants"))
     except ValidationError as error:
         raise refusal(path, [*map(str, complaints_of(error, Experiment)), *map(str, complaints)]) from None
-    complaints += _of_drivers(experiment, drivers)
+    complaints += [*_of_places(experiment), *_of_drivers(experiment, drivers)]
     if complaints:
         raise refusal(path, list(map(str, complaints)))
     return experiment
+
+
+def _of_places(experiment: Experiment) -> Iterator[Complaint]:
+    """What groups there can be where somebody else makes them."""
+    other = next((one for one in experiment.layouts if one != GroupLayout.SHARED.value), None)
+    if DOCKER in experiment.places and other:
+        how = f'{DOCKER} has all threads of a container in one group: give ["{GroupLayout.SHARED}"]'
+        yield Complaint("layouts", f"{other!r} is not in place {DOCKER!r}", how)
 
 
 def _of_drivers(experiment: Experiment, drivers: Mapping[str, Driver]) -> Iterator[Complaint]:

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from dasec.lab.kit.arms import settings_of
-from dasec.lab.kit.bench import Bench, RunPlan, in_group
+from dasec.lab.kit.bench import Bench, RunPlan, homes_in_groups, in_group
 from dasec.lab.kit.blame import BlameWatch
-from dasec.lab.kit.driver import CONTAINER, GUEST, Driver, Place
+from dasec.lab.kit.driver import CONTAINER, DOCKER, GUEST, Driver, Place
 from dasec.lab.kit.home import TenantHome
 from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.scenario import Scenario, Timing
@@ -22,6 +22,7 @@ from ..plan.oracle import ORACLE, oracle_settings
 from ..plan.points import Cell, seed_for
 from ..plan.schema import Experiment
 from . import knobs
+from .containers import ContainerHome, homes_in_docker
 
 CONTAINERS = "containers"
 """The folder of the containers' files."""
@@ -64,6 +65,7 @@ class Site:
             records=raw,
             kept=raw,
             seed=lambda _, repetition, index: seed_for(asked, cell, repetition, index),
+            homes=partial(homes_in_docker, raw) if cell.place == DOCKER else homes_in_groups,
             place=partial(_place, cell.place),
             at_end=self._keep_knobs,
         )
@@ -74,7 +76,9 @@ class Site:
 
 
 def _place(where: str, home: TenantHome, scratch: Path, folder: Path) -> Place:
-    """The workload's group; in a container or a guest there if the cell says so."""
+    """The workload's group, or in a container or a guest there if the cell says so; Docker's is its home."""
+    if isinstance(home, ContainerHome):
+        return home.place
     if where == CONTAINER:
         bundles = scratch / CONTAINERS / home.tenant.name
         return InContainer(home.tree, home.group, CLIENT, bundles, (folder,))

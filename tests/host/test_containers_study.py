@@ -24,10 +24,14 @@ def test_a_run_beside_the_daemon_answers_all_requests_and_leaves_nothing(
     require_host()
     if (reason := why_not_engines() or Nginx().missing()) is not None:
         refuse(reason)
-    module = ("-m", "experiments.studies.containers", "--packages", "--out", str(tmp_path / "out"))
+    module = ("-m", "experiments.studies.containers", "--out", str(tmp_path / "out"))
     short = ("--arm", arm, "--repetitions", "1", "--seconds", "1", "--warmup", "0.5")
     done = subprocess.run(
-        [sys.executable, *module, *short], capture_output=True, text=True, check=False, cwd=repository
+        [sys.executable, "-m", "guests.engines", sys.executable, *module, *short],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=repository,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = kept(tmp_path / "out/runs.jsonl")

@@ -87,20 +87,24 @@ class Reserved(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """A workload as the daemon's configuration names it: by libvirt's name, a group, or its processes."""
+    """A workload as the daemon's configuration names it: by libvirt's name, a container's, a group, or its
+    processes."""
 
     name: str
     share: int
     pids: tuple[int, ...]
     cgroup: str | None = None
     libvirt: str | None = None
+    container: str | None = None
     reserved: Reserved | None = None
 
     def table(self) -> list[str]:
-        """Its lines in the configuration. Of a domain libvirt knows the share."""
+        """Its lines in the configuration. Of a domain libvirt knows the share, of a container its engine."""
         lines = ["", "[[workload]]", f"name = {json.dumps(self.name)}"]
         if self.libvirt is not None:
             return [*lines, f"libvirt = {json.dumps(self.libvirt)}"]
+        if self.container is not None:
+            return [*lines, f"container = {json.dumps(self.container)}"]
         selector = (
             f"pids = {list(self.pids)}" if self.cgroup is None else f"cgroup = {json.dumps(self.cgroup)}"
         )

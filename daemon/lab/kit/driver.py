@@ -17,7 +17,7 @@ from typing import Protocol
 
 from ..load_tool import Latencies
 
-HERE, CGROUP, CONTAINER, GUEST = "here", "cgroup", "container", "guest"
+HERE, CGROUP, CONTAINER, DOCKER, GUEST = "here", "cgroup", "container", "docker", "guest"
 """Names of places."""
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})

@@ -1,15 +1,14 @@
 """Real Docker containers on this host: plain, `critical`, reservations, a limit with caps.
 
-    python -m experiments.studies.containers --out results/containers [--packages]
+    python -m experiments.studies.containers --out results/containers
 
-As root, on a quiet host, with nginx and `docker`. With `--packages` a Docker of Debian's is unpacked, runs in
-namespaces of its own, and leaves nothing.
+As root, on a quiet host, with nginx and `docker`. After `python -m guests.engines` a Docker of Debian's is
+unpacked, runs in namespaces of its own, and leaves nothing.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -20,31 +19,14 @@ import click
 
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.arms import schedule
-from dasec.lab.kit.process import within
-from guests.engines import image
-from guests.engines.docker import Docker
-from guests.engines.image import IMAGE
-from guests.engines.place import Place
 
 from ...drivers.nginx import Nginx
-from ...places.bundle import CHECKOUT
+from ...places.docker import missing_docker, unloaded_image
 from ...run.entry import enter
 from .arms import ARMS
-from .docker import docker
 from .measured import run
 
 RUNS = "runs.jsonl"
-
-
-def beside_packages(words: list[str], log: Path) -> int:
-    """The same command where a Docker of its own is."""
-    place = Place(log)
-    try:
-        Docker(place)
-        here = within(CHECKOUT, {}, (sys.executable, "-m", "experiments.studies.containers", *words))
-        return subprocess.run(place.inside(*here), check=False).returncode
-    finally:
-        place.close()
 
 
 @click.command()
@@ -53,30 +35,15 @@ def beside_packages(words: list[str], log: Path) -> int:
 @click.option("--seconds", type=click.FloatRange(min=0.5), default=5.0, show_default=True)
 @click.option("--warmup", "warmup_s", type=click.FloatRange(min=0), default=1.5, show_default=True)
 @click.option("--arm", "arms", type=click.Choice(list(ARMS)), multiple=True, help="Only this one.")
-@click.option("--packages", is_flag=True, help="With a Docker from Debian's packages, not installed.")
-def command(
-    out: Path,
-    repetitions: int,
-    seconds: float,
-    warmup_s: float,
-    arms: tuple[str, ...],
-    packages: bool,  # noqa: FBT001
-) -> None:
+def command(out: Path, repetitions: int, seconds: float, warmup_s: float, arms: tuple[str, ...]) -> None:
     """Measure, arms interleaved; each run is a line of OUT/runs.jsonl."""
-    if (why := Nginx().missing()) is not None:
-        raise Refusal(ExitStatus.HOST, why)
-    out.mkdir(parents=True, exist_ok=True)
     if (out / RUNS).exists():
         raise Refusal(ExitStatus.USAGE, f"--out: {out} holds results: name another folder")
-    if packages:
-        told = ["--out", str(out.resolve()), "--repetitions", str(repetitions), "--seconds", str(seconds)]
-        told += ["--warmup", str(warmup_s), *(word for arm in arms for word in ("--arm", arm))]
-        sys.exit(beside_packages(told, out / "engine.log"))
+    if (why := Nginx().missing() or missing_docker() or unloaded_image()) is not None:
+        raise Refusal(ExitStatus.HOST, why)
+    out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dasec-containers-")))
-        if not docker("images", "--quiet", IMAGE):
-            image.write(scratch / "image.tar")
-            docker("load", "--input", str(scratch / "image.tar"))
         orders = schedule(arms or tuple(ARMS), repetitions, 1)
         runs = [(number, arm) for number, order in enumerate(orders) for arm in order]
         progress = stack.enter_context(click.progressbar(runs, file=sys.stderr, label="runs"))

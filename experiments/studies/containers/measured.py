@@ -15,8 +15,8 @@ from dasec.lab.kit.tree import DAEMON, TOP, Group, Tree
 from dasec.linux.cgroupfs import find_hierarchy
 
 from ...drivers.nginx import Nginx
+from ...places.docker import container
 from .arms import ARMS, BATCH, BATCHES, WEB, Arm
-from .docker import container
 
 RATE_PER_S = 60.0
 BESIDE = {"background": "3", "burst-us": "10000", "bursts-per-s": "17"}
@@ -32,6 +32,9 @@ COMPUTES = {
     "background-rate": "22",
 }
 """In each other container: 0.44 of a CPU."""
+
+FIRST = ("chrt", "--fifo", "1")
+"""Who asks goes before all that is measured (decision 0082)."""
 
 LEAD_S = 0.5
 """Until all have been told when to begin."""
@@ -63,7 +66,8 @@ def run(arm: str, repetition: int, warmup_s: float, seconds: float, scratch: Pat
     with contextlib.ExitStack() as stack:
 
         def started(driver: Driver, asked: WorkOrder, options: tuple[str, ...] = ()) -> RunningWork:
-            work = driver.start(asked, stack.enter_context(container(asked.name, options, scratch)))
+            place = container(asked.name, scratch, FIRST, options)
+            work = driver.start(asked, stack.enter_context(place))
             stack.callback(work.stop)
             return work
 

@@ -97,6 +97,17 @@ def test_guests_run_what_their_image_has_and_nobody_sees_who_is_critical_in_them
     assert (gap.what, gap.why) == ("beside in place guest", "matrixmul: not in the guest image (small)")
 
 
+def test_dockers_containers_are_cells_of_their_own_with_the_groups_that_docker_makes(tmp_path: Path) -> None:
+    asked = 'ratios = [2]\nlayouts = ["shared"]\nplaces = ["cgroup", "docker"]'
+    groups, docker = (
+        cell
+        for cell in cells(read(tmp_path, FILE.replace("ratios = [1, 2, 3]", asked)))
+        if cell.mix == "caches"
+    )
+    assert (groups.name, docker.name) == ("caches-r2-shared", "caches-r2-shared-docker")
+    assert groups.point == docker.point
+
+
 def test_arrivals_depend_on_seed_cell_repetition_and_instance_and_on_no_arm(tmp_path: Path) -> None:
     experiment = read(tmp_path, FILE)
     first, second, *_ = cells(experiment)
@@ -156,6 +167,7 @@ threads = 0
             "mix: 'caches' is there",
         ),
         (FILE.replace("rate_per_s = 100\n[[mix]]", "[[mix]]"), "mix[0].workload[0].rate_per_s: is missing"),
+        (FILE.replace("ratios", 'places = ["docker"]\nratios'), "layouts: 'vm' is not in place 'docker': "),
         (FILE.replace("count = 1", "options = { kees = 3 }"), "mix[1].workload[0].options: "),
         (
             FILE.replace("ratios", '[[arm]]\nname = "x"\nsettings = "policy = 3"\n[_]\nratios'),
