@@ -175,6 +175,11 @@ def test_a_thread_that_has_ended_has_no_knobs(tmp_path: Path) -> None:
     assert knobs.look(Tree(1, tmp_path), hierarchy, {"a-0": [(2**22 + 1, 2**22 + 1, "gone")]}) == []
 
 
+def test_threads_in_no_group_of_ours_have_no_ratio_of_weights() -> None:
+    found = [knobs.spread([[knobs.ThreadKnobs("a-0", "w", one, 3_000_000, 2)]], 2) for one in (None, 1024)]
+    assert [one and one.weight_ratio for one in found] == [None, 1]
+
+
 def test_an_occasion_is_a_look_at_which_somebody_waits_and_somebody_is_ready(tmp_path: Path) -> None:
     record = tmp_path / "record"
     idle = {"usage": [[3, 1, 1, 1, "ready", 0, []], [4, 1, 1, 1, "running", 0, []]]}
