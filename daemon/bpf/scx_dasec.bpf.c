@@ -113,13 +113,11 @@ static void kick(__s32 cpu)
 static __noinline void preempt_one(struct task_struct *p, __u32 vm, __u64 debt, __u64 now)
 {
 	__s32 best = -1, last = scx_bpf_task_cpu(p);
-	struct bpf_iter_num numbers;
+	__u32 number;
 	__u64 most = 0;
-	int *number;
 
-	bpf_iter_num_new(&numbers, 0, options.cpus < LOOKED_AT_CPUS ? options.cpus : LOOKED_AT_CPUS);
-	while ((number = bpf_iter_num_next(&numbers))) {
-		__s32 cpu = last + *number;
+	for (number = zero; number < LOOKED_AT_CPUS && number < options.cpus && may_go_on(); number++) {
+		__s32 cpu = last + number;
 		struct vm *running;
 		struct cpu *c;
 
@@ -138,7 +136,6 @@ static __noinline void preempt_one(struct task_struct *p, __u32 vm, __u64 debt, 
 			most = running->time;
 		}
 	}
-	bpf_iter_num_destroy(&numbers);
 	if (best >= 0)
 		kick(best);
 }
@@ -245,28 +242,33 @@ static bool is_overdue(struct cpu *c, __s32 cpu, __u32 vm, __u64 now)
 /* Of the VMs in their share whose critical threads wait here the one whose wait has begun first; or 0. */
 part __u32 first_critical(__s32 cpu, __u64 least)
 {
-	struct bpf_iter_num times;
-	__u32 vm = 0, found = 0;
-	__u64 since = 0;
+	struct cpu *c = cpu_at(cpu);
+	__u64 since = 0, due = due_time();
+	__u32 word, found = 0;
 
-	bpf_iter_num_new(&times, 0, MAX_VMS);
-	while (bpf_iter_num_next(&times)) {
-		struct vm *v;
+	if (!c)
+		return 0;
+	for (word = zero; word < words_used && word < WORDS && may_go_on(); word++) {
+		__u64 own = own_bits(c, CRITICAL, word);
+		__u64 left = without_kernel(own | shared_bits(c, CRITICAL, word), word);
 
-		vm = next_waiting(cpu, vm, true);
-		if (!vm)
-			break;
-		v = vm_at(vm);
-		if (!v)
-			break;
-		if (is_ahead(v, least))
-			continue;
-		if (!found || before(v->critical_since, since)) {
+		while (left && may_go_on()) {
+			__u32 vm = word << 6 | lowest(left);
+			struct vm *v = vm_at(vm);
+
+			left &= left - 1;
+			if (!v)
+				continue;
+			if (found && !before(v->critical_since, since))
+				continue;
+			if (!(own & bit_of(vm)) && !reaches_cpu(vm, cpu))
+				continue;
+			if (before(least + debt_within(due, v), v->time))
+				continue;
 			found = vm;
 			since = v->critical_since;
 		}
 	}
-	bpf_iter_num_destroy(&times);
 	return found;
 }
 
@@ -318,8 +320,8 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 part __u32 choose_among(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 {
 	struct cpu *c = cpu_at(cpu);
-	struct bpf_iter_num times;
-	__u32 choice = IN_VAIN;
+	__u32 choice = IN_VAIN, times;
+	bool in_vain = false;
 
 	if (!c)
 		return IN_VAIN;
@@ -327,15 +329,15 @@ part __u32 choose_among(__s32 cpu, struct survey *s, struct running *r, __u64 no
 		return IN_VAIN;
 	if (!r)
 		return IN_VAIN;
-	bpf_iter_num_new(&times, 0, MAX_VMS);
-	while (s->least_vm && bpf_iter_num_next(&times)) {
+	for (times = zero; s->least_vm && times < MAX_VMS && may_go_on(); times++) {
 		choice = choose(cpu, s, r, now);
 		if (choice != IN_VAIN)
 			break;
+		in_vain = true;
 		look_around(cpu, s, r->vm, now);
 	}
-	bpf_iter_num_destroy(&times);
-	__builtin_memset(c->tried, 0, sizeof(c->tried));
+	if (in_vain)
+		__builtin_memset(c->tried, 0, sizeof(c->tried));
 	return choice;
 }
 
@@ -352,7 +354,7 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 	if (!c)
 		return;
 	c->kicked = c->away = false;
-	if (take_from(queue_of(cpu, KERNEL, CRITICAL)) || take_from(queue_of(ANY_CPU, KERNEL, CRITICAL)))
+	if (kernel_waits(c) && take(cpu, KERNEL, CRITICAL))
 		return;
 	if (prev && scx_of(prev)->scx.flags & SCX_TASK_QUEUED)
 		t = thread_of(prev);

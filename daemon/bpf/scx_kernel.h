@@ -131,6 +131,22 @@ extern bool scx_bpf_dsq_move_to_local(__u64 dsq_id) __ksym __weak;
 extern const struct pcpu_hot pcpu_hot __ksym __weak;
 extern const int __preempt_count __ksym __weak;
 
+/*
+ * The condition of a loop that nothing else bounds: false after 8 million times, for which the verifier lets it pass
+ * (may_goto, Linux 6.9, torvalds/linux 011832b97b31). In bytes, since the compiler knows no such instruction; an iterator of the
+ * kernel's would be a call each time.
+ */
+#define may_go_on() ({ \
+	__label__ on, out; \
+	bool goes = true; \
+	asm volatile goto("1: .byte 0xe5, 0; .long (%l[out] - 1b - 8) / 8 & 0xffff; .short 0" ::::out); \
+	goto on; \
+out: \
+	goes = false; \
+on: \
+	goes; \
+})
+
 #define PF_KTHREAD 0x00200000
 #define HARDIRQ_BITS 0xf0000
 #define ENOMEM 12

@@ -32,13 +32,9 @@ struct survey {
 	struct meeting met;
 	__u64 least;
 	__u32 least_vm; /* 0: nobody waits */
-	__u32 next_vm;	/* after the one looked at last, in the order of slots */
+	__u32 first_vm; /* in the order of slots */
+	__u32 next_vm;	/* after the one looked at last */
 };
-
-static bool is_ahead(const struct vm *v, __u64 of)
-{
-	return before(of + debt_of(v), v->time);
-}
 
 static bool waits_for_only(const struct cpu *c, __u32 vm)
 {
@@ -158,42 +154,52 @@ part int bound_claims(__s32 cpu, struct meeting *m, __u64 now)
 	return 1;
 }
 
+static void look_at(const struct cpu *c, __s32 cpu, struct survey *s, __u32 vm, __u64 now)
+{
+	struct stay *stay = stay_here(c, cpu, vm);
+	struct vm *v = vm_at(vm);
+
+	if (!v)
+		return;
+	if (!stay)
+		return;
+	if (!s->first_vm)
+		s->first_vm = vm;
+	if (!s->next_vm && vm > c->looked_at)
+		s->next_vm = vm;
+	meet(&s->met, vm, v, stay, now);
+}
+
 part int look_around(__s32 cpu, struct survey *s, __u32 running, __u64 now)
 {
 	struct cpu *c = cpu_at(cpu);
-	struct bpf_iter_num times;
-	__u32 vm = 0, first = 0;
 	struct stay *stay;
 	struct vm *v;
+	__u32 word;
 
 	if (!c)
 		return 0;
 	if (!s)
 		return 0;
 	__builtin_memset(s, 0, sizeof(*s));
-	bpf_iter_num_new(&times, 0, MAX_VMS);
-	while (bpf_iter_num_next(&times)) {
-		vm = next_waiting(cpu, vm, false);
-		if (!vm)
-			break;
-		v = vm_at(vm);
-		if (!v)
-			break;
-		stay = stay_here(c, cpu, vm);
-		if (!stay)
-			break;
-		if (!first)
-			first = vm;
-		if (!s->next_vm && vm > c->looked_at)
-			s->next_vm = vm;
-		meet(&s->met, vm, v, stay, now);
+	for (word = zero; word < words_used && word < WORDS && may_go_on(); word++) {
+		__u64 own = own_bits(c, CRITICAL, word) | own_bits(c, OTHER, word);
+		__u64 any = shared_bits(c, CRITICAL, word) | shared_bits(c, OTHER, word);
+		__u64 left = without_kernel(own | any, word);
+
+		while (left && may_go_on()) {
+			__u32 vm = word << 6 | lowest(left);
+
+			left &= left - 1;
+			if (own & bit_of(vm) || reaches_cpu(vm, cpu))
+				look_at(c, cpu, s, vm, now);
+		}
 	}
-	bpf_iter_num_destroy(&times);
 	s->least = s->met.least;
 	s->least_vm = s->met.behind;
 	if (!s->next_vm)
-		s->next_vm = first;
-	if (!first || !running)
+		s->next_vm = s->first_vm;
+	if (!s->first_vm || !running)
 		return 0;
 	v = vm_at(running);
 	if (!v)
@@ -207,17 +213,15 @@ part int look_around(__s32 cpu, struct survey *s, __u32 running, __u64 now)
 /* What they owe each other, and who is behind then. */
 static __noinline int settle(__s32 cpu, struct survey *s, __u32 running, __u64 now)
 {
-	struct bpf_iter_num times;
+	__u32 times;
 
 	if (!s)
 		return 0;
-	bpf_iter_num_new(&times, 0, MAX_VMS);
-	while (bpf_iter_num_next(&times)) {
+	for (times = zero; times < MAX_VMS && may_go_on(); times++) {
 		look_around(cpu, s, running, now);
 		if (!s->least_vm || !bound_claims(cpu, &s->met, now))
 			break;
 	}
-	bpf_iter_num_destroy(&times);
 	return 0;
 }
 

@@ -45,31 +45,18 @@ static bool is_pinned(struct task_struct *p)
 	return disabled == 1 && bpf_get_current_task_btf() != p;
 }
 
-part __u32 lowest(__u64 bits)
-{
-	__u32 at = 0;
+#define DE_BRUIJN 0x03f79d71b4cb0a89ULL /* times a power of two, the six bits at its top are another for each */
 
-	if (!(__u32)bits) {
-		at += 32;
-		bits >>= 32;
-	}
-	if (!(bits & 0xffff)) {
-		at += 16;
-		bits >>= 16;
-	}
-	if (!(bits & 0xff)) {
-		at += 8;
-		bits >>= 8;
-	}
-	if (!(bits & 0xf)) {
-		at += 4;
-		bits >>= 4;
-	}
-	if (!(bits & 3)) {
-		at += 2;
-		bits >>= 2;
-	}
-	return at + !(bits & 1);
+static const __u8 power_of[64] SEC(".rodata.powers") = {
+	0,  1,	48, 2,	57, 49, 28, 3,	61, 58, 50, 42, 38, 29, 17, 4,	62, 55, 59, 36, 53, 51,
+	43, 22, 45, 39, 33, 30, 24, 18, 12, 5,	63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21,
+	44, 32, 23, 11, 46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9,	13, 8,	7,  6,
+};
+
+/* The number of the lowest bit of some. */
+static __u32 lowest(__u64 bits)
+{
+	return power_of[(bits & -bits) * DE_BRUIJN >> 58];
 }
 
 static bool reaches_cpu(__u32 vm, __s32 cpu)
@@ -85,42 +72,32 @@ static void add_reach(struct task_struct *p, struct thread *t)
 	const struct task_struct___scx *q = scx_of(p);
 	struct reach *r = bpf_map_lookup_elem(&reaches, &t->vm);
 	__u64 mask = (__u64)q->cpus_ptr, bits = ~0ULL;
-	struct bpf_iter_num words;
-	int *number;
+	__u32 word;
 
 	t->narrow = q->nr_cpus_allowed < (int)online_cpus;
 	if (!r)
 		return;
-	bpf_iter_num_new(&words, 0, (options.cpus + 63) / 64);
-	while ((number = bpf_iter_num_next(&words))) {
-		__u32 word = *number & CPU_WORD;
-
+	for (word = zero; word < (options.cpus + 63) / 64 && may_go_on(); word++) {
 		if (t->narrow)
 			bpf_probe_read_kernel(&bits, sizeof(bits), (void *)(mask + word * sizeof(bits)));
-		if (bits & ~r->cpus[word])
-			__sync_fetch_and_or(&r->cpus[word], bits);
+		if (bits & ~r->cpus[word & CPU_WORD])
+			__sync_fetch_and_or(&r->cpus[word & CPU_WORD], bits);
 	}
-	bpf_iter_num_destroy(&words);
 }
 
 /* Where the last thread that waited was a narrow one. If another has come meanwhile, all CPUs. */
 static void forget_reach(const struct vm *v, __u32 vm)
 {
 	struct reach *r = bpf_map_lookup_elem(&reaches, &vm);
-	struct bpf_iter_num words;
-	int *number;
+	__u32 word;
 
 	if (!r)
 		return;
-	bpf_iter_num_new(&words, 0, (options.cpus + 63) / 64);
-	while ((number = bpf_iter_num_next(&words))) {
-		__u32 word = *number & CPU_WORD;
-
-		__sync_fetch_and_and(&r->cpus[word], 0);
+	for (word = zero; word < (options.cpus + 63) / 64 && may_go_on(); word++) {
+		__sync_fetch_and_and(&r->cpus[word & CPU_WORD], 0);
 		if (v->shared[CRITICAL] || v->shared[OTHER])
-			__sync_fetch_and_or(&r->cpus[word], ~0ULL);
+			__sync_fetch_and_or(&r->cpus[word & CPU_WORD], ~0ULL);
 	}
-	bpf_iter_num_destroy(&words);
 }
 
 static void begin_wait(struct task_struct *p, struct thread *t, struct vm *v, __s32 own, __u64 now)
@@ -133,8 +110,6 @@ static void begin_wait(struct task_struct *p, struct thread *t, struct vm *v, __
 	t->waits = true;
 	t->own = own;
 	t->waits_since = now;
-	if (t->vm == KERNEL)
-		return;
 	if (host && !waits(v))
 		host->served_at = now;
 	if (__sync_fetch_and_add(&v->waits[class], 1) == 0 && class == CRITICAL)
@@ -162,7 +137,7 @@ static void end_wait(struct thread *t, __u64 now)
 	if (!t->waits)
 		return;
 	t->waits = false;
-	if (!v || t->vm == KERNEL)
+	if (!v)
 		return;
 	if (__sync_fetch_and_add(&v->waits[class], -1) > 1 && class == CRITICAL)
 		v->critical_since = now;
@@ -222,44 +197,26 @@ part __u64 head_since(__u64 queue)
 	return since;
 }
 
-/* The next VM, in the order of slots, with threads, or with critical ones, that wait and may run here; 0 after the last one. */
-part __u32 next_waiting(__s32 cpu, __u32 after, __u32 critical_only)
+/* Of the 64 VMs of a word those with threads of a class that wait for this CPU only, and have not been tried in vain. */
+static __u64 own_bits(const struct cpu *c, __u32 class, __u32 word)
 {
-	struct cpu *c = cpu_at(cpu);
-	struct bpf_iter_num words;
-	__u32 from = after + 1, found = 0;
-	int *number;
+	return c->own[class][word] & ~c->tried[class][word];
+}
 
-	if (!c)
-		return 0;
-	bpf_iter_num_new(&words, from / 64, words_used);
-	while (!found && (number = bpf_iter_num_next(&words))) {
-		__u32 word = *number & (WORDS - 1);
-		__u64 untried = ~c->tried[CRITICAL][word];
-		__u64 own = c->own[CRITICAL][word] & untried, bits = own | (shared[CRITICAL][word] & untried);
-		struct bpf_iter_num times;
+/* The same of those that wait for any CPU. */
+static __u64 shared_bits(const struct cpu *c, __u32 class, __u32 word)
+{
+	return shared[class][word] & ~c->tried[class][word];
+}
 
-		if (!critical_only) {
-			untried = ~c->tried[OTHER][word];
-			own |= c->own[OTHER][word] & untried;
-			bits |= own | (shared[OTHER][word] & untried);
-		}
-		if (word == from / 64)
-			bits &= ~0ULL << (from & 63);
-		bpf_iter_num_new(&times, 0, 64);
-		while (bits && bpf_iter_num_next(&times)) {
-			__u32 vm = word << 6 | lowest(bits);
+static __u64 without_kernel(__u64 bits, __u32 word)
+{
+	return word ? bits : bits & ~bit_of(KERNEL);
+}
 
-			if (own & bit_of(vm) || reaches_cpu(vm, cpu)) {
-				found = vm;
-				break;
-			}
-			bits &= bits - 1;
-		}
-		bpf_iter_num_destroy(&times);
-	}
-	bpf_iter_num_destroy(&words);
-	return found;
+static bool kernel_waits(const struct cpu *c)
+{
+	return (c->own[CRITICAL][0] | shared[CRITICAL][0]) & bit_of(KERNEL);
 }
 
 #endif

@@ -66,11 +66,16 @@ static __u64 due_time(void)
 }
 
 /* How far ahead a VM in its share may be: that, and so much time of a CPU at most. */
-static __u64 debt_of(const struct vm *v)
+static __u64 debt_within(__u64 due, const struct vm *v)
 {
-	__u64 own = virtual(v, options.debt_ns), due = due_time();
+	__u64 own = virtual(v, options.debt_ns);
 
 	return due < own ? due : own;
+}
+
+static __u64 debt_of(const struct vm *v)
+{
+	return debt_within(due_time(), v);
 }
 
 /* What is counted of a VM is exchanged whole: its last thread may stop here while another begins there. */

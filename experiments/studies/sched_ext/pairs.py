@@ -1,0 +1,132 @@
+"""In the guest: pairs of processes that do nothing but wake each other, under our scheduler and the kernel's.
+
+python -m experiments.studies.sched_ext.pairs SECONDS,CPUS
+
+Each arm and scene is a line of JSON: how many rounds all pairs had meanwhile. A round is two messages
+through pipes, so two wake-ups and two changes of the thread that runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from dasec.bpf.scx import CGROUPS, Scheduler, options
+
+from ...places.counted.inside import RUN
+from .contest import SLICE, child, end
+
+OURS = "dasec"
+ARMS = ("EEVDF", OURS, "EEVDF again")
+PAIRS, VMS = 128, 16
+"""256 threads of 16 VMs: the paper's machine at its ratio of 3.2 (section 6)."""
+
+SETTLE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`pairs` in so many VMs; each pair on one CPU, or all where they like."""
+
+    name: str
+    pairs: int
+    vms: int
+    pinned: bool
+
+    def cpus(self, pair: int, services: int) -> set[int]:
+        """Where it may run."""
+        return {pair % services} if self.pinned else set(range(services))
+
+    def busy(self, services: int) -> int:
+        """CPUs that never rest: one of each pair always wants to run."""
+        return min(self.pairs, services)
+
+
+SCENES = (
+    Scene("one pair, nobody else", 1, 1, pinned=True),
+    Scene("128 pairs, each on one CPU", PAIRS, VMS, pinned=True),
+    Scene("128 pairs, free", PAIRS, VMS, pinned=False),
+)
+
+
+def main() -> None:
+    """All scenes under each arm."""
+    seconds, services = sys.argv[1].split(",")
+    os.sched_setaffinity(0, {int(services)})
+    (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
+    SLICE.mkdir()
+    (SLICE / "cgroup.subtree_control").write_text("+cpu")
+    for arm in ARMS:
+        with Scheduler(options(2)) if arm == OURS else contextlib.nullcontext():
+            for scene in SCENES:
+                rounds = counted(scene, int(services), float(seconds))
+                told = {"arm": arm, "scene": scene.name, "busy": scene.busy(int(services)), **rounds}
+                print(RUN + json.dumps(told), flush=True)
+
+
+def counted(scene: Scene, services: int, seconds: float) -> dict[str, float]:
+    """Rounds, and the time that they took."""
+    rounds = memoryview(mmap.mmap(-1, 8 * scene.pairs)).cast("Q")
+    with started(scene, services, rounds):
+        time.sleep(SETTLE_S)
+        before, began = sum(rounds), time.monotonic()
+        time.sleep(seconds)
+        return {"rounds": sum(rounds) - before, "seconds": time.monotonic() - began}
+
+
+@contextlib.contextmanager
+def started(scene: Scene, services: int, rounds: memoryview[int]) -> Iterator[None]:
+    """The pairs, in their VMs, as long as the block runs."""
+    groups = [SLICE / f"vm{number}.scope" for number in range(scene.vms)]
+    for group in groups:
+        group.mkdir()
+    pids = []
+    for pair in range(scene.pairs):
+        group, cpus = groups[pair % scene.vms], scene.cpus(pair, services)
+        here, there = os.pipe(), os.pipe()
+        asks = partial(_ask, group, cpus, (there[0], here[1]), rounds, pair)
+        pids += [child(partial(_answer, group, cpus, (here[0], there[1]))), child(asks)]
+        for one in (*here, *there):
+            os.close(one)
+    try:
+        yield
+    finally:
+        for group in groups:
+            (group / "cgroup.kill").write_text("1")
+        for pid in pids:
+            os.waitpid(pid, 0)
+        for group in groups:
+            end(group)
+
+
+def _enter(group: Path, cpus: set[int]) -> None:
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    os.sched_setaffinity(0, cpus)
+
+
+def _ask(group: Path, cpus: set[int], pipe: tuple[int, int], rounds: memoryview[int], pair: int) -> NoReturn:
+    _enter(group, cpus)
+    while True:
+        os.write(pipe[1], b"x")
+        os.read(pipe[0], 1)
+        rounds[pair] += 1
+
+
+def _answer(group: Path, cpus: set[int], pipe: tuple[int, int]) -> NoReturn:
+    _enter(group, cpus)
+    while True:
+        os.read(pipe[0], 1)
+        os.write(pipe[1], b"x")
+
+
+if __name__ == "__main__":
+    main()
