@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -12,6 +13,10 @@ from .kernel import Kernel
 
 _LOOKS = 3
 """How often a knob that reads like nobody's is looked at, as long as it reads differently each time."""
+
+_PAUSES_S = (0.0, 0.001, 0.01)
+"""Before each look at what was written. Whoever changes a cpuset may be held up after the kernel has taken its
+CPUs and before it has cut the threads' masks to them (6.1, kernel/cgroup/cpuset.c: update_tasks_cpumask)."""
 
 
 class Fate(StrEnum):
@@ -66,7 +71,8 @@ def _compare_and_write(one: Outstanding, kernel: Kernel, looks: int = _LOOKS) ->
             detail = f"{ref}: somebody else set it to {shown(present)} since"
             return KnobFate(ref, Fate.LEFT_ALONE, detail)
     kernel.write(ref, prior)
-    for _ in range(_LOOKS):  # its cpuset may change, and the thread may end, while we look
+    for pause_s in _PAUSES_S:  # its cpuset may change, and the thread may end, while we look
+        time.sleep(pause_s)
         present = kernel.read(ref)
         if present == prior or present == kernel.in_force(ref, prior):
             return KnobFate(ref, Fate.PUT_BACK)

@@ -3,12 +3,13 @@ same."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from dasec.knobs import knob
-from dasec.knobs.knob import KnobRef
+from dasec.knobs.knob import KnobRef, NativeValue
 from dasec.knobs.masks import AFFINITY
 from dasec.safety.journal.codec import Bequest
 from dasec.safety.journal.ledger import Outstanding
@@ -49,6 +50,23 @@ def test_whatever_a_cpuset_leaves_of_ours_the_prior_is_asked_for_again(
         done = put_back([Outstanding(MASK, prior, (ours,))], (), (), kernel)
     assert (done.failed, done.left_alone) == ((), ())
     assert kernel.read(MASK) == (prior or ALL_CPUS)
+
+
+def test_a_cpuset_that_takes_a_while_to_reach_its_threads_is_waited_for(
+    kernel: SmallKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says (0, 1) already, and the thread's mask is still what another one left of it."""
+    kernel.set(MASK, (1, 2))
+    narrowed(kernel, 0, 1)
+    reaches_at = time.monotonic() + 0.005
+    read = kernel.read
+
+    def lagging(ref: KnobRef) -> NativeValue:
+        return read(ref) if time.monotonic() > reaches_at else (2, 3)
+
+    monkeypatch.setattr(kernel, "read", lagging)
+    done = put_back([Outstanding(MASK, (), ((2, 3), (1, 2)))], (), (), kernel)
+    assert (done.failed, done.left_alone) == ((), ())
 
 
 def test_a_mask_that_is_no_part_of_ours_is_somebody_elses_in_a_narrow_cpuset_too(kernel: SmallKernel) -> None:
