@@ -15,8 +15,8 @@ _LOOKS = 3
 """How often a knob that reads like nobody's is looked at, as long as it reads differently each time."""
 
 _PAUSES_S = (0.0, 0.001, 0.01)
-"""Before each look at what was written. Whoever changes a cpuset may be held up after the kernel has taken its
-CPUs and before it has cut the threads' masks to them (6.1, kernel/cgroup/cpuset.c: update_tasks_cpumask)."""
+"""Before each look at what was written. Whoever changes a cpuset may be held up after the kernel has taken
+its CPUs, before the threads' masks are cut to them (6.1, kernel/cgroup/cpuset.c, update_tasks_cpumask)."""
 
 
 class Fate(StrEnum):
