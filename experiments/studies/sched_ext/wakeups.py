@@ -8,8 +8,9 @@ A counted guest for each number of CPUs; the lines that they say are kept in OUT
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -55,7 +56,9 @@ def command(out: Path, cpus: Sequence[int], seconds: float, guests: int) -> None
         task = Task(f"{number} CPUs", f"{seconds},{number}", len(ARMS) * len(SCENES))
         failures += measure_all(machine, [task], guests, keep)
     if (out / KEPT).exists():
-        click.echo(table(runs_in(out / KEPT)))
+        runs = runs_in(out / KEPT)
+        click.echo(table(runs))
+        draw(runs, out / "wakeups.png")
     if failures:
         raise SystemExit("\n".join(failures))
 
@@ -72,21 +75,53 @@ def instructions(run: Run) -> float:
     return busy * seconds * MIPS * 1e6 / rounds / WAKEUPS_A_ROUND
 
 
+class Row(NamedTuple):
+    """A scene on so many CPUs: the cost under each arm."""
+
+    cpus: int
+    scene: str
+    costs: dict[str, float]
+
+    @property
+    def ratio(self) -> float:
+        """Ours over EEVDF's."""
+        return self.costs[OURS] / self.costs[ARMS[0]]
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """In the order of the runs."""
+    found: dict[tuple[int, str], dict[str, float]] = {}
+    for run in runs:
+        costs = found.setdefault((int(str(run["cpus"])), str(run["scene"])), {})
+        costs[str(run["arm"])] = instructions(run)
+    return [Row(cpus, scene, costs) for (cpus, scene), costs in found.items()]
+
+
 def table(runs: Sequence[Run]) -> str:
-    """A row for each scene and number of CPUs."""
-    return markdown_table(["CPUs", "who wakes each other", *ARMS, "ours over EEVDF's"], list(_rows(runs)))
+    """A line for each scene and number of CPUs."""
+    lines = [
+        [str(row.cpus), row.scene, *(f"{row.costs[arm]:.0f}" for arm in ARMS), f"{row.ratio:.2f}"]
+        for row in rows(runs)
+    ]
+    return markdown_table(["CPUs", "who wakes each other", *ARMS, "ours over EEVDF's"], lines)
 
 
-def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
-    for cpus in dict.fromkeys(int(str(run["cpus"])) for run in runs):
-        for scene in SCENES:
-            costs = {
-                str(run["arm"]): instructions(run)
-                for run in runs
-                if (run["cpus"], run["scene"]) == (cpus, scene.name)
-            }
-            ratio = costs[OURS] / costs[ARMS[0]]
-            yield [str(cpus), scene.name, *(f"{costs[arm]:.0f}" for arm in ARMS), f"{ratio:.2f}"]
+def draw(runs: Sequence[Run], path: Path) -> None:
+    """A group of bars for each line of the table."""
+    from matplotlib.figure import Figure
+
+    found = rows(runs)
+    figure = Figure(figsize=(8, 0.5 * len(found) + 1.2), dpi=110, layout="constrained")
+    axis = figure.subplots()
+    height = 0.8 / len(ARMS)
+    for number, (arm, colour) in enumerate(zip(ARMS, ("0.55", "#D55E00", "0.75"), strict=True)):
+        places = [at + (number - 1) * height for at in range(len(found))]
+        axis.barh(places, [row.costs[arm] for row in found], height, label=arm, color=colour)
+    axis.set_yticks(range(len(found)), [f"{row.cpus} CPUs, {row.scene}" for row in found])
+    axis.invert_yaxis()
+    axis.set(xlabel="instructions of a wake-up and the change of threads")
+    axis.legend()
+    figure.savefig(path)
 
 
 if __name__ == "__main__":
