@@ -27,7 +27,7 @@ struct mc_client {
 	size_t largest_request;
 	int epoll_fd;
 	uint64_t issued, answered; /* requests of the current phase, warm-up included */
-	uint64_t preload_errors;
+	uint64_t refused;
 	struct mc_counts counts; /* of the measured part */
 };
 
@@ -45,6 +45,9 @@ size_t mc_client_alive(const struct mc_client *client);
 
 /* Waits until a socket is ready, a signal came or the time is reached; then receives and sends. */
 void mc_client_wait(struct mc_client *client, uint64_t until_ns);
+
+/* Says on every connection what comes first there. */
+void mc_greet(struct mc_client *client);
 
 /* Sets every key once, as fast as the server takes them. */
 void mc_preload(struct mc_client *client);

@@ -103,8 +103,8 @@ static bool take_replies(struct mc_connection *connection, uint64_t now_ns)
 	size_t done = 0, used;
 	enum mc_reply reply;
 
-	while ((reply = mc_parse(&connection->parser, connection->in + done,
-				 connection->in_fill - done, &used)) != MC_INCOMPLETE) {
+	while ((reply = connection->parser.protocol->parse(&connection->parser, connection->in + done,
+							   connection->in_fill - done, &used)) != MC_INCOMPLETE) {
 		if (!used || connection->oldest == connection->first_unsent)
 			return false;
 		done += used;

@@ -86,4 +86,4 @@ static enum mc_reply take_line(struct mc_parser *parser, const char *line, size_
 	}
 }
 
-const struct mc_protocol mc_http = {"http", format_get, NULL, take_line};
+const struct mc_protocol mc_http = {"http", mc_parse_lines, NULL, format_get, NULL, take_line};

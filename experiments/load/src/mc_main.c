@@ -144,6 +144,8 @@ static int measure(const struct mc_protocol *protocol, char **arguments)
 	window = (struct window){cpu_mark_make(&client.crew), cpu_mark_make(&client.crew)};
 	clock_precise_timers();
 	mc_client_connect(&client);
+	if (protocol->greeting)
+		mc_greet(&client);
 	if (protocol->set)
 		mc_preload(&client);
 	mc_client_listen(&client, (struct mc_listener){on_sent, on_answer, &client});
@@ -170,4 +172,9 @@ int redis_main(char **arguments)
 int http_main(char **arguments)
 {
 	return measure(&mc_http, arguments);
+}
+
+int postgres_main(char **arguments)
+{
+	return measure(&mc_postgres, arguments);
 }

@@ -50,4 +50,4 @@ static enum mc_reply take_line(struct mc_parser *parser, const char *line, size_
 	return length == 6 && mc_starts_with(line, length, "STORED") ? MC_STORED : MC_ERROR;
 }
 
-const struct mc_protocol mc_memcached = {"memcached", format_get, format_set, take_line};
+const struct mc_protocol mc_memcached = {"memcached", mc_parse_lines, NULL, format_get, format_set, take_line};

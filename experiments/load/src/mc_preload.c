@@ -22,7 +22,14 @@ static void count_answer(void *owner, uint64_t key, enum mc_reply reply, uint64_
 	(void)key;
 	(void)now_ns;
 	client->answered++;
-	client->preload_errors += reply != MC_STORED;
+	client->refused += reply != MC_STORED;
+}
+
+static void queue_greeting(struct mc_client *client, struct mc_connection *connection, uint64_t number)
+{
+	char *buffer = mc_connection_reserve(connection, client->largest_request);
+
+	mc_connection_queue(connection, number, client->options.protocol->greeting(buffer));
 }
 
 static void queue_set(struct mc_client *client, struct mc_connection *connection, uint64_t key)
@@ -38,23 +45,36 @@ static void queue_set(struct mc_client *client, struct mc_connection *connection
 							 o->value_bytes.high)));
 }
 
-void mc_preload(struct mc_client *client)
+typedef void queue(struct mc_client *client, struct mc_connection *connection, uint64_t number);
+
+/* So many of these, to connections in turn; all of them are to be stored. */
+static void store_all(struct mc_client *client, queue *queue_one, uint64_t count, const char *what)
 {
 	const struct mc_options *o = &client->options;
 
 	mc_client_listen(client, (struct mc_listener){ignore_sent, count_answer, client});
-	while (client->answered < o->keys && !stop_requested()) {
+	while (client->answered < count && !stop_requested()) {
 		struct mc_connection *connection;
 
-		while (client->issued < o->keys &&
+		while (client->issued < count &&
 		       (connection = mc_client_find_room(client, client->issued)))
-			queue_set(client, connection, client->issued++);
+			queue_one(client, connection, client->issued++);
 		mc_client_flush(client);
 		if (mc_client_alive(client) < o->connections)
-			fail_run("%s closed a connection during the preload", o->protocol->name);
+			fail_run("%s closed a connection during the %s", o->protocol->name, what);
 		mc_client_wait(client, clock_now_ns() + NS_PER_S);
 	}
-	if (client->preload_errors)
-		fail_run("%s refused %" PRIu64 " of %" PRIu64 " keys of the preload",
-			 o->protocol->name, client->preload_errors, o->keys);
+	if (client->refused)
+		fail_run("%s refused %" PRIu64 " of %" PRIu64 " in the %s", o->protocol->name,
+			 client->refused, count, what);
+}
+
+void mc_greet(struct mc_client *client)
+{
+	store_all(client, queue_greeting, client->options.connections, "greeting");
+}
+
+void mc_preload(struct mc_client *client)
+{
+	store_all(client, queue_set, client->options.keys, "preload");
 }

@@ -25,7 +25,7 @@ bool mc_read_size(const char *line, size_t length, size_t from, int base, size_t
 	return end != copy + from && *size <= MC_MOST_VALUE_BYTES;
 }
 
-enum mc_reply mc_parse(struct mc_parser *parser, const char *bytes, size_t count, size_t *used)
+enum mc_reply mc_parse_lines(struct mc_parser *parser, const char *bytes, size_t count, size_t *used)
 {
 	*used = 0;
 	for (;;) {

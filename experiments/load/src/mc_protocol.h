@@ -17,7 +17,7 @@ enum mc_reply { MC_INCOMPLETE, MC_STORED, MC_HIT, MC_MISS, MC_ERROR };
 
 struct mc_protocol;
 
-/* Replies are lines, and values of a length that a line told. */
+/* Replies are lines, and values of a length that a line told; or messages that begin with theirs. */
 struct mc_parser {
 	const struct mc_protocol *protocol;
 	size_t skip;         /* bytes of a value that are still to come */
@@ -28,22 +28,27 @@ struct mc_parser {
 
 struct mc_protocol {
 	const char *name;
+	/* Reads at most one reply from the bytes; says how many of them it used. MC_ERROR with none used: this
+	 * is not the protocol. */
+	enum mc_reply (*parse)(struct mc_parser *parser, const char *bytes, size_t count, size_t *used);
+	/* What a connection says first and is answered like a set; NULL: nothing. */
+	size_t (*greeting)(char *buffer);
 	/* Write one request to the buffer, which has room, and return its length. */
 	size_t (*get)(char *buffer, uint64_t key, uint64_t key_bytes);
 	size_t (*set)(char *buffer, uint64_t key, uint64_t key_bytes, uint64_t value_bytes);
-	/* Takes a line without its end; MC_INCOMPLETE: the reply goes on. */
+	/* Of mc_parse_lines: takes a line without its end; MC_INCOMPLETE: the reply goes on. */
 	enum mc_reply (*line)(struct mc_parser *parser, const char *line, size_t length);
 };
 
 /* http has no set: its values are files that are there. */
-extern const struct mc_protocol mc_memcached, mc_redis, mc_http;
+extern const struct mc_protocol mc_memcached, mc_redis, mc_http, mc_postgres;
 
 bool mc_starts_with(const char *line, size_t length, const char *word);
 
 /* The number that the line has behind its first `from` bytes, if it is a number of a value's bytes. */
 bool mc_read_size(const char *line, size_t length, size_t from, int base, size_t *size);
 
-/* Reads at most one reply from the bytes; says how many of them it used. */
-enum mc_reply mc_parse(struct mc_parser *parser, const char *bytes, size_t count, size_t *used);
+/* `parse` where replies are lines. */
+enum mc_reply mc_parse_lines(struct mc_parser *parser, const char *bytes, size_t count, size_t *used);
 
 #endif

@@ -37,4 +37,4 @@ static enum mc_reply take_line(struct mc_parser *parser, const char *line, size_
 	return length == 3 && mc_starts_with(line, length, "+OK") ? MC_STORED : MC_ERROR;
 }
 
-const struct mc_protocol mc_redis = {"redis", format_get, format_set, take_line};
+const struct mc_protocol mc_redis = {"redis", mc_parse_lines, NULL, format_get, format_set, take_line};

@@ -7,6 +7,7 @@ int service_main(char **arguments);
 int memcached_main(char **arguments);
 int redis_main(char **arguments);
 int http_main(char **arguments);
+int postgres_main(char **arguments);
 int threads_main(char **arguments);
 int matrixmul_main(char **arguments);
 int wakeup_main(char **arguments);
