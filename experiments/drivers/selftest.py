@@ -32,6 +32,7 @@ TRIALS: Mapping[str, Trial] = {
     "memcached": Trial(2, 1000, options={"keys": "500"}),
     "redis": Trial(1, 500, options={"keys": "500"}),
     "nginx": Trial(2, 200),
+    "postgres": Trial(2, 200, options={"keys": "500"}),
     "go": Trial(2, 200),
     "java": Trial(2, 100),
     "tailbench": Trial(2, 200, options={"load-s": "0"}),

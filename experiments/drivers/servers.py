@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from .memcached import Memcached
 from .nginx import Nginx
+from .postgres import Postgres
 from .redis import Redis
 from .served import Server
 from .services import OWN_SERVICES
 
-_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), *OWN_SERVICES)
+_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), Postgres(), *OWN_SERVICES)
 
 SERVERS: Mapping[str, Server] = {one.name: one for one in _ALL}

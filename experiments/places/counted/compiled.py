@@ -1,4 +1,5 @@
-"""Services of our own source (experiments/services), compiled by Debian's compilers for a guest's root."""
+"""What is made for a guest's root by programs of Debian (experiments/services): services of our own source by
+compilers, a cluster of PostgreSQL by its initdb."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Target:
 
     name: str
     variable: str
-    """That names the compiler."""
+    """That names the compiler, or what else makes it."""
     compiler: str
     """Where its package has it."""
     levels: int = 0
@@ -30,6 +31,7 @@ class Target:
 
 TARGETS: Mapping[str, Target] = {
     "dasec-go": Target("go", "GO", "usr/bin/go"),
+    "dasec-postgres": Target("postgres", "INITDB", "usr/lib/postgresql/*/bin/initdb"),
     "dasec-java": Target("java", "JDK", "usr/lib/jvm/*/bin/javac", 2),
 }
 """By their programs."""

@@ -41,7 +41,7 @@ PLANNED = (
     "terms",
     "testbed",
 )
-DRIVERS = ("memcached", "nginx", "options", "redis", "served", "servers", "services")
+DRIVERS = ("memcached", "nginx", "options", "postgres", "redis", "served", "servers", "services")
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
     *(REPOSITORY / f"experiments/drivers/{name}.py" for name in DRIVERS),
@@ -63,6 +63,9 @@ UNUSED = (
     *("distutils", "pydoc_data", "config-*", "__pycache__", "_tkinter*", "_sqlite3*", "_test*", "sqlite3"),
 )
 """Of the standard library: large, and nothing of ours imports it. A large archive costs at each boot."""
+
+UTILITIES = ("chrt", "setpriv")
+"""Of util-linux: Debian's busybox has no chrt, and a setpriv that changes no user."""
 
 BOOT = REPOSITORY / "guests/boot.py"
 LOAD_SOURCE = REPOSITORY / "experiments/load"
@@ -91,7 +94,7 @@ exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) PROGRAM "$@"
 LOAD = """#!/bin/busybox sh
 seat=/run/service-cpus
 first=
-case $1 in memcached | redis | http) seat=/run/client-cpus first="/bin/chrt -f 1" ;; esac
+case $1 in memcached | redis | http | postgres) seat=/run/client-cpus first="/bin/chrt -f 1" ;; esac
 exec $first /bin/busybox taskset $(/bin/busybox cat $seat) /bin/dasec-load "$@"
 """
 """The load tool serves there, and asks from where it is measured. Who asks goes before whoever measures or
@@ -153,7 +156,8 @@ def pack(scratch: Path, inside: Inside) -> Path:
     (tree / "bin").mkdir(exist_ok=True)
     shutil.copy(shutil.which("busybox") or "/bin/busybox", tree / "bin/busybox")
     (tree / "bin/sh").symlink_to("busybox")
-    shutil.copy(shutil.which("chrt") or "/usr/bin/chrt", tree / "bin/chrt")  # Debian's busybox has none
+    for name in UTILITIES:
+        shutil.copy(shutil.which(name) or f"/usr/bin/{name}", tree / "bin" / name)
     make = ["make", "-s", "-C", str(LOAD_SOURCE), f"BUILD={scratch.resolve() / 'load'}", "COUNTED=1"]
     subprocess.run(make, check=True)
     shutil.copy(scratch / "load/dasec-load", tree / "bin/dasec-load")

@@ -83,7 +83,9 @@ def test_what_cannot_be_understood_is_refused(tmp_path: Path, more: str, complai
 def test_a_server_that_nobody_knows_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(ONE.replace('"memcached"', '"oracle"'))
-    with pytest.raises(Refusal, match="oracle is unknown: known are memcached, redis, nginx, go, java"):
+    with pytest.raises(
+        Refusal, match="oracle is unknown: known are memcached, redis, nginx, postgres, go, java"
+    ):
         read(file)
 
 
