@@ -1,0 +1,44 @@
+"""What a wake-up costs under our scheduler: how it is counted, and that the published is what was kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.studies.sched_ext.pairs import ARMS, SCENES
+from experiments.studies.sched_ext.wakeups import draw, instructions, rows, runs_in, table
+
+FOLDER = Path(__file__).parents[3] / "experiments/studies/sched_ext"
+KEPT = FOLDER / "cost-results/wakeups.jsonl"
+
+
+def test_all_instructions_of_busy_cpus_are_the_wake_ups() -> None:
+    """Two CPUs of 200 MIPS for half a second, and 5000 rounds of two wake-ups."""
+    assert instructions({"busy": 2, "seconds": 0.5, "rounds": 5000}) == pytest.approx(20_000)
+
+
+def test_a_pair_keeps_one_cpu_busy_and_many_pairs_all() -> None:
+    one, pinned, free = SCENES
+    assert (one.busy(80), pinned.busy(80), free.busy(2)) == (1, 80, 2)
+    assert one.cpus(0, 2) == {0}
+    assert [pinned.cpus(pair, 2) for pair in (0, 1, 2)] == [{0}, {1}, {0}]
+    assert free.cpus(5, 3) == {0, 1, 2}
+
+
+def test_every_scene_was_run_under_every_arm() -> None:
+    assert all(row.costs.keys() == set(ARMS) for row in rows(runs_in(KEPT)))
+
+
+def test_the_kernels_own_costs_the_same_when_it_runs_again() -> None:
+    for row in rows(runs_in(KEPT)):
+        assert row.costs[ARMS[-1]] == pytest.approx(row.costs[ARMS[0]], rel=0.05), row
+
+
+def test_the_page_has_the_table_of_the_kept_runs() -> None:
+    assert f"\n\n{table(runs_in(KEPT))}\n\n" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_row_is_in_the_picture(tmp_path: Path) -> None:
+    draw(runs_in(KEPT), tmp_path / "wakeups.png")
+    assert (tmp_path / "wakeups.png").stat().st_size > 0
