@@ -44,3 +44,13 @@ def test_the_harm_that_was_none_is_kept() -> None:
     assert ratios == pytest.approx(
         {"external": 0.92, "external-seed-2": 2.13, "external-seed-3": 0.93}, abs=0.005
     )
+
+
+def test_the_latencies_are_as_they_were_before_a_wake_up_cost_less() -> None:
+    """Decision 0087; of the plain kernel of the same run."""
+    page = README.read_text(encoding="utf-8")
+    cells = dict(replace(KEPT, results=KEPT.results / "cheaper").cells())
+    assert len(cells) == 3
+    for runs in cells.values():
+        plain, ours = runs["none"], runs["scx"]
+        assert f"{ours.mean_ms / plain.mean_ms:.2f} / {ours.p99_ms / plain.p99_ms:.2f}" in page

@@ -10,7 +10,7 @@ from experiments.studies.sched_ext.pairs import ARMS, SCENES
 from experiments.studies.sched_ext.wakeups import draw, instructions, rows, runs_in, table
 
 FOLDER = Path(__file__).parents[3] / "experiments/studies/sched_ext"
-KEPT = FOLDER / "cost-results/wakeups.jsonl"
+KEPT, BEFORE = FOLDER / "cost-results/wakeups.jsonl", FOLDER / "cost-results/before.jsonl"
 
 
 def test_all_instructions_of_busy_cpus_are_the_wake_ups() -> None:
@@ -35,8 +35,15 @@ def test_the_kernels_own_costs_the_same_when_it_runs_again() -> None:
         assert row.costs[ARMS[-1]] == pytest.approx(row.costs[ARMS[0]], rel=0.05), row
 
 
-def test_the_page_has_the_table_of_the_kept_runs() -> None:
-    assert f"\n\n{table(runs_in(KEPT))}\n\n" in (FOLDER / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("kept", [KEPT, BEFORE])
+def test_the_page_has_the_table_of_the_kept_runs(kept: Path) -> None:
+    assert f"\n\n{table(runs_in(kept))}\n\n" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_scene_costs_less_than_before() -> None:
+    for now, before in zip(rows(runs_in(KEPT)), rows(runs_in(BEFORE)), strict=True):
+        assert (now.cpus, now.scene) == (before.cpus, before.scene)
+        assert now.ratio < before.ratio
 
 
 def test_every_row_is_in_the_picture(tmp_path: Path) -> None:
