@@ -71,6 +71,8 @@ class Resident:
                 raise ValueError("a service needs main and a helper beside its background")
         elif self.rate_per_s or self.background:
             raise ValueError(f"rate_per_s and background are of a service, not of {self.kind}")
+        elif self.kind == "barriers" and self.threads < 2:
+            raise ValueError("barriers need two threads: one alone waits for nobody")
 
     def tenants(self) -> Iterator[Tenant]:
         """All of them."""
@@ -89,15 +91,16 @@ class Resident:
         return fan_out(self.rate_per_s, helpers, bursts).service(name, 1.0)
 
     def _barriers(self, name: str) -> Tenant:
-        """Main only hands out."""
+        """Main computes, too, as the first thread of an OpenMP program does."""
         options = {
             "variant": "fanout",
-            "helpers": str(self.threads),
+            "helpers": str(self.threads - 1),
+            "joins": "",
             "helper-us": str(BARRIER_US),
-            "serial-us": "10",
+            "serial-us": "0",
             "distribution": "fixed",
         }
-        made = service(name, 1 + self.threads, BARRIERS_PER_S, options)
+        made = service(name, self.threads, BARRIERS_PER_S, options)
         return replace(made, driver=EndlessService())
 
     def _computing(self, name: str) -> Tenant:

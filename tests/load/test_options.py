@@ -32,6 +32,8 @@ MISTAKES = {
     ),
     "service --background-wakes peer": "--background-wakes: needs --background of at least 1",
     "service --answers": "--answers: needs --feeder",
+    "service --joins --helpers 0": "--joins: needs --helpers of at least 1",
+    "service --joins --variant pipeline": "--joins: has no meaning for --variant pipeline",
     "service --sigma 2": "--sigma: needs --distribution lognormal",
     "service --feeder=1": "--feeder: takes no value",
     "service --seconds": "--seconds: needs a value",

@@ -21,6 +21,7 @@ SHORT = ("service", "--seconds", "1", "--warmup", "0.2", "--rate", "50")
 SHAPES = [
     ["--variant", "fanout"],
     ["--variant", "fanout", "--helpers", "0"],
+    ["--variant", "fanout", "--helpers", "3", "--joins"],
     ["--variant", "fanout", "--wake", "eventfd", "--imbalance", "3", "--tail-us", "100"],
     ["--variant", "fanout", "--feeder", "--distribution", "lognormal"],
     ["--variant", "fanout", "--feeder", "--answers"],
@@ -114,6 +115,12 @@ def test_work_is_cpu_time_of_the_asked_length(tool: Tool) -> None:
     threads = result["cpu"]["threads"]
     assert threads["main"].number() == pytest.approx(completed * 4e-3, rel=0.6)
     assert threads["helper-1"].number() == pytest.approx(completed * 2e-3, rel=0.6)
+
+
+def test_main_works_as_long_as_a_helper_if_it_joins_them(tool: Tool) -> None:
+    asked = ("--distribution", "fixed", "--serial-us", "0", "--helper-us", "2000", "--helpers", "1")
+    threads = tool.run(*SHORT, *asked, "--joins")["cpu"]["threads"]
+    assert threads["main"].number() == pytest.approx(threads["helper-0"].number(), rel=0.3)
 
 
 def test_the_slow_helper_works_longer(tool: Tool) -> None:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main -> k helpers -> main: the request waits for the slowest helper. */
+/* main -> k helpers -> main: the request waits for the slowest helper, or for main, if it joins them. */
 #include "service.h"
 
 #include "memory.h"
@@ -68,6 +68,9 @@ static void fan_out_and_join(struct service *service, size_t request)
 	atomic_store(&fanout->pending, (unsigned int)helpers);
 	for (uint64_t i = 0; i < helpers; i++)
 		gate_post(&fanout->helpers[i].go);
+	if (service->options.joins)
+		service_work(service, request, STAGE_FIRST_HELPER + (unsigned int)helpers,
+			     service->options.helper_us);
 	gate_wait(&fanout->joined);
 }
 

@@ -20,7 +20,7 @@ struct service_options {
 	double background_burst_us, background_rate, background_from, logger_us, peer_us;
 	double iterations_per_us;
 	uint64_t pin_from;
-	bool feeder, answers, pinned;
+	bool feeder, answers, pinned, joins;
 };
 
 /* One workload: the calling thread receives the requests, a variant serves them. */

@@ -37,6 +37,7 @@ static void refuse_unused(const struct command_line *line, const struct service_
 		unsigned int variants; /* bits */
 	} uses[] = {
 		{"helpers", 1 << VARIANT_FANOUT | 1 << VARIANT_CONVOY | 1 << VARIANT_PRETEND},
+		{"joins", 1 << VARIANT_FANOUT},
 		{"tail-us", 1 << VARIANT_FANOUT | 1 << VARIANT_CONVOY},
 		{"stages", 1 << VARIANT_PIPELINE},
 		{"imbalance", 1 << VARIANT_FANOUT | 1 << VARIANT_PIPELINE},
@@ -55,6 +56,8 @@ static void refuse_unused(const struct command_line *line, const struct service_
 	if (o->variant == VARIANT_PRETEND && (!o->helpers || o->helpers % 2))
 		fail_option("helpers", "must be even and at least 2 for --variant pretend, got '%llu'",
 			    (unsigned long long)o->helpers);
+	if (o->joins && !o->helpers)
+		fail_option("joins", "needs --helpers of at least 1");
 	if (cli_given(line, "sigma") && o->distribution != SHAPE_LOGNORMAL)
 		fail_option("sigma", "needs --distribution lognormal");
 	if (o->answers && !o->feeder)
@@ -74,6 +77,7 @@ struct command_line service_parse(struct service_options *o, char **arguments)
 		COUNT("stages", &o->stages, 1, MOST_THREADS, "pipeline threads behind main"),
 		REAL("serial-us", &o->serial_us, 0.0, LONGEST_US, "mean CPU time in main, before"),
 		REAL("helper-us", &o->helper_us, 0.0, LONGEST_US, "mean CPU time in each helper"),
+		FLAG("joins", &o->joins, "main works as long as a helper, beside them"),
 		REAL("tail-us", &o->tail_us, 0.0, LONGEST_US, "mean CPU time after the helpers"),
 		CHOICE("distribution", &o->distribution, distribution_names,
 		       "of the lengths: exp, fixed or lognormal"),

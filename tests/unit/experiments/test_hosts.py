@@ -75,6 +75,7 @@ def test_the_daemon_takes_a_workload_that_wants_cpus() -> None:
         ({"kind": "service"}, "rate_per_s is missing"),
         ({"kind": "service", "rate_per_s": 10, "background": 2}, "main and a helper"),
         ({"kind": "computing", "rate_per_s": 10}, "are of a service"),
+        ({"kind": "barriers", "threads": 1}, "need two threads"),
     ],
 )
 def test_a_workload_that_means_nothing_is_refused(keys: dict[str, object], why: str) -> None:
