@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from guests.waiting import PATIENCE_S
+from guests.waiting import PATIENCE_S, wait_for
 
 from ..conftest import refuse
 from .tool import Running, Tool, read_samples
@@ -91,6 +91,24 @@ def test_preloaded_keys_are_hits_and_the_ratio_is_the_asked_one(tool: Tool, port
     assert counts["misses"].integer() == 0
     share = counts["gets"].integer() / (counts["gets"].integer() + counts["sets"].integer())
     assert share == pytest.approx(0.8, abs=0.07)
+
+
+def connections(port: str) -> int:
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as asking:
+        asking.sendall(b"stats\r\nquit\r\n")
+        said = asking.makefile("rb").read().split()
+    return int(said[said.index(b"curr_connections") + 1])
+
+
+def test_the_connections_outlive_the_measured_part(start: Callable[..., Running], port: str) -> None:
+    """PostgreSQL's processes end with theirs, and an ended process has no counters to be read."""
+    others = connections(port)
+    run = start(*SHORT, "--port", port, "--connections", "7")
+    assert run.process.stdout is not None
+    assert "completed" in run.process.stdout.readline()
+    assert connections(port) == others + 7
+    run.process.wait(PATIENCE_S)
+    wait_for(lambda: connections(port) == others)
 
 
 def test_waiting_for_a_stopped_server_counts_as_latency(start: Callable[..., Running]) -> None:

@@ -65,6 +65,12 @@ struct window {
 };
 
 /*
+ * PostgreSQL's processes end with their connections, and whoever counts CPU time from outside looks at all
+ * workloads one after the other when the run ends.
+ */
+#define LINGER_NS (NS_PER_S / 2)
+
+/*
  * Queues what is due and returns when to look again: at the next arrival or, while a due request
  * finds no room, not before a socket is ready. Its latency counts from the schedule all the same.
  */
@@ -156,6 +162,7 @@ static int measure(const struct mc_protocol *protocol, char **arguments)
 		complain("%s closed all connections before the end of the run", protocol->name);
 		return 1;
 	}
+	stop_wait_until(client.run.nominal_end_ns + LINGER_NS);
 	return 0;
 }
 
