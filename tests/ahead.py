@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import os
 import pickle
+import resource
 import shutil
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import TypeVar
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-ORDER, LOG = "order", "log"
+ORDER, LOG, TOOK = "order", "log", ".took"
 LOOK_EVERY_S = 0.5
 
 T = TypeVar("T")
@@ -61,10 +62,18 @@ class Ahead:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not kept.exists():
                 unfinished = kept.with_suffix(".new")
+                began_s, computed_s = time.monotonic(), _computed_s()
                 unfinished.write_bytes(pickle.dumps(errand()))
+                took = f"{time.monotonic() - began_s:4.0f} s, CPU {_computed_s() - computed_s:4.0f} s"
+                kept.with_suffix(TOOK).write_text(f"{took}: {errand}\n", encoding="utf-8")
                 unfinished.rename(kept)
         found: T = pickle.loads(kept.read_bytes())
         return found
+
+    def took(self) -> Sequence[str]:
+        """A line for each errand that was done, the dearest first."""
+        lines = [each.read_text(encoding="utf-8") for each in self._folder.glob(f"*{TOOK}")]
+        return sorted(lines, reverse=True)
 
     def wait(self) -> None:
         """Until no errand is left, so that the machine belongs to the test."""
@@ -80,6 +89,12 @@ class Ahead:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def _computed_s() -> float:
+    """By processes of ours that have ended: a guest, as a rule."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
 def _end_with(parent: int) -> None:
     """A test run that is killed leaves no guest behind."""
     while os.getppid() == parent:
@@ -93,12 +108,10 @@ def main(folder: Path) -> None:
     ahead = Ahead(folder)
     errands: tuple[Errand, ...] = pickle.loads((folder / ORDER).read_bytes())
     for errand in errands:
-        began_s = time.monotonic()
         try:
             ahead.result(errand)
         except Exception:  # noqa: BLE001
             traceback.print_exc()
-        print(f"{time.monotonic() - began_s:.0f} s: {errand}", flush=True)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         config.stash[AHEAD].start(tuple(dict.fromkeys(reversed(wanted))))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if took := config.stash[AHEAD].took():
+        terminalreporter.section("what took minutes")
+        for line in took:
+            terminalreporter.write(line)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[AHEAD].close()
 

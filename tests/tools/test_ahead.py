@@ -61,6 +61,7 @@ def test_an_errand_is_done_once_by_another_process_and_its_outcome_is_kept(
     ahead.wait()
     assert ahead.result(errand) == ahead.result(Count(tmp_path / "lines")) != os.getpid()
     assert errand.file.read_text(encoding="ascii") == "done\n"
+    assert [line.rstrip().endswith(f": {errand}") for line in ahead.took()] == [True]
     ahead.close()
     assert not folder.exists()
 
