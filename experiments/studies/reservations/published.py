@@ -1,82 +1,21 @@
-"""The tables and the picture of the kept runs."""
+"""The tables and the pictures of the kept runs."""
 
 from __future__ import annotations
 
-import json
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 
 from ...results.markdown import markdown_table
+from . import machines, rkube
+from .runs import ARMS, RESULTS, Seen, kept
 
-RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "figure.png"
-QUESTION = ("open",)
+QUESTION = ("open", "limits")
 """The files whose cells ask what each arm gives a service and costs who is beside it."""
 
-FIGURES = ("example", "vertical")
-"""The files that are about rKube's figures."""
-
-OTHERS = ("batch", "neighbour")
-"""Whoever is beside the services, or the target."""
-
-ARMS = {
-    "none": "plain",
-    "none-again": "plain again",
-    "critical": "`critical`",
-    "critical+caps": "`critical` with caps",
-    "strict": "strict (rKube)",
-    "strict:critical": "strict, `critical` within",
-    "wysiwyg": "WYSIWYG",
-    "scx": "`dasec scx`",
-}
 COLOURS = ("#999999", "#cccccc", "#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#CC79A7", "#009E73")
-
-
-class Seen(NamedTuple):
-    """One run. Of the services, or the target: means of mean and p99 in ms, requests a second, CPUs, and of
-    these what background of their own had. CPUs of whoever is beside them."""
-
-    mean_ms: float
-    p99_ms: float
-    requests: float
-    target_cores: float
-    background_cores: float
-    other_cores: float
-
-    @property
-    def cores(self) -> float:
-        """Of all workloads."""
-        return self.target_cores + self.other_cores
-
-
-def seen(run: Mapping[str, Any]) -> Seen:
-    """As it was kept."""
-    others = [one for one in run["tenants"] if one["name"].startswith(OTHERS)]
-    targets = [one for one in run["tenants"] if one not in others]
-    served = [one["latencies"] for one in targets if one["latencies"]["count"]]
-    return Seen(
-        statistics.mean(each["mean_ns"] for each in served) / 1e6 if served else 0.0,
-        statistics.mean(each["percentiles_ns"]["p99"] for each in served) / 1e6 if served else 0.0,
-        sum(one["throughput_per_s"] for one in targets),
-        sum(one["cores"] for one in targets),
-        sum(one["background_cores"] for one in targets),
-        sum(one["cores"] for one in others),
-    )
-
-
-def kept(*names: str) -> Mapping[str, Mapping[str, Seen]]:
-    """Every kept host of these files, by its name, with its arms; of several repetitions the first."""
-    found: dict[str, Mapping[str, Seen]] = {}
-    for name in names:
-        for line in (RESULTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
-            block = json.loads(line)
-            host = block["cell"].rsplit("-", 3)[0]  # ratio, part that is requested, layout
-            found.setdefault(host, {run["arm"]: seen(run) for run in block["runs"]})
-    return found
 
 
 def question() -> str:
@@ -113,25 +52,6 @@ def _rows(hosts: Mapping[str, Mapping[str, Seen]]) -> Iterator[Sequence[str]]:
                 )
 
 
-def figures() -> str:
-    """A row for each arm of each host that is about one of rKube's figures."""
-    head = ("host", "arm", "CPUs of the target", "p99 ms", "CPUs of the neighbour", "CPUs in use")
-    rows = (
-        (
-            host,
-            name,
-            f"{runs[arm].target_cores:.2f}",
-            f"{runs[arm].p99_ms:.1f}" if runs[arm].p99_ms else "–",
-            f"{runs[arm].other_cores:.2f}",
-            f"{runs[arm].cores:.2f}",
-        )
-        for host, runs in kept(*FIGURES).items()
-        for arm, name in ARMS.items()
-        if arm in runs
-    )
-    return markdown_table(head, rows)
-
-
 def draw(path: Path) -> None:
     """p99 of the services over the CPUs of the batch work: a panel for each host, a point for each arm."""
     from matplotlib.figure import Figure
@@ -160,5 +80,7 @@ def draw(path: Path) -> None:
 
 def publish() -> None:
     """Print and draw them."""
-    click.echo(f"{question()}\n\n{figures()}")
+    click.echo("\n\n".join((question(), rkube.table(), machines.table())))
     draw(PICTURE)
+    rkube.draw(rkube.PICTURE)
+    machines.draw(machines.PICTURE)
