@@ -90,13 +90,15 @@ def started(scene: Scene, services: int, rounds: memoryview[int]) -> Iterator[No
     for group in groups:
         group.mkdir()
     pids = []
+    gate = os.pipe()  # whoever begins while others are being made keeps all CPUs busy for nothing
     for pair in range(scene.pairs):
         group, cpus = groups[pair % scene.vms], scene.cpus(pair, services)
         here, there = os.pipe(), os.pipe()
-        asks = partial(_ask, group, cpus, (there[0], here[1]), rounds, pair)
+        asks = partial(_ask, group, cpus, (there[0], here[1]), gate[0], rounds, pair)
         pids += [child(partial(_answer, group, cpus, (here[0], there[1]))), child(asks)]
         for one in (*here, *there):
             os.close(one)
+    os.write(gate[1], b"x" * scene.pairs)
     try:
         yield
     finally:
@@ -104,6 +106,8 @@ def started(scene: Scene, services: int, rounds: memoryview[int]) -> Iterator[No
             (group / "cgroup.kill").write_text("1")
         for pid in pids:
             os.waitpid(pid, 0)
+        for one in gate:
+            os.close(one)
         for group in groups:
             end(group)
 
@@ -113,8 +117,11 @@ def _enter(group: Path, cpus: set[int]) -> None:
     os.sched_setaffinity(0, cpus)
 
 
-def _ask(group: Path, cpus: set[int], pipe: tuple[int, int], rounds: memoryview[int], pair: int) -> NoReturn:
+def _ask(
+    group: Path, cpus: set[int], pipe: tuple[int, int], gate: int, rounds: memoryview[int], pair: int
+) -> NoReturn:
     _enter(group, cpus)
+    os.read(gate, 1)
     while True:
         os.write(pipe[1], b"x")
         os.read(pipe[0], 1)
