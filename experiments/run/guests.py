@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit.arms import RIVAL
+from dasec.lab.kit.arms import RIVAL, rival_of
 from guests.built import HostCannotError
 
 from ..places.counted.guests import host_of, measure
 from ..places.counted.image import Inside
-from ..places.counted.kernels import KERNELS, WITH_SCHED_EXT, kernel_for
+from ..places.counted.kernels import KERNELS, WITH_SCHED_EXT, configuration_of, kernel_for, release_of
 from ..places.counted.machine import Machine, Task, make_machine
 from ..places.counted.programs import Programs
 from ..plan.blocks import Block
@@ -75,12 +75,20 @@ def machine_for(experiment: Planned, out: Path) -> Machine:
 def inside_of(experiment: Planned) -> Inside:
     """What runs in it. Raises HostCannotError."""
     programs = Programs.of(experiment.packages) if isinstance(experiment, Servers) else None
-    return replace(INSIDE, rivals=rivals_of(experiment.arms), programs=programs)
+    rivals = rivals_of(experiment.arms)
+    options = options_of(kernel_for(experiment.kernel, experiment.machine)) if rivals else None
+    return replace(INSIDE, rivals=rivals, programs=programs, options=options)
+
+
+def options_of(kernel: Path) -> tuple[str, Path] | None:
+    """Its release and the file with its options, if that lies beside it."""
+    found = configuration_of(kernel)
+    return (release_of(kernel), found) if found else None
 
 
 def rivals_of(arms: Iterable[str]) -> tuple[Path, ...]:
     """The programs of these arms, in the folder that the environment names. Raises HostCannotError."""
-    names = [arm.removeprefix(RIVAL) for arm in arms if arm.startswith(RIVAL)]
+    names = [rival_of(arm)[0] for arm in arms if arm.startswith(RIVAL)]
     found = tuple(Path(os.environ.get(RIVALS_HERE, "")) / name for name in names)
     for program in found:
         if not program.is_file():

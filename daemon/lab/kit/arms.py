@@ -28,12 +28,18 @@ ON_PARTIAL = f"{SCX}-partial:"
 """Before a policy: the same, but our scheduler has only the threads of workloads."""
 
 RIVAL = "rival:"
-"""Before the name of another sched_ext scheduler, a program in RIVALS: it schedules, and no daemon runs."""
+"""Before the name of another sched_ext scheduler, a program in RIVALS, and its options: it schedules, and no
+daemon runs."""
 
 RIVALS = Path("/rivals")
 
 GUARDED = "+guard"
 """At the end of an arm's name: the policy under the guard. Without it, the policy itself is measured."""
+
+
+def rival_of(arm: str) -> tuple[str, ...]:
+    """The name of its program, and the options."""
+    return tuple(arm.removeprefix(RIVAL).split())
 
 
 def settings_of(arm: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...linux import sched_ext
@@ -18,12 +18,12 @@ STOP_PATIENCE_S = 20.0
 
 
 @contextlib.contextmanager
-def rival(program: Path, log: Path) -> Iterator[None]:
+def rival(program: Path, options: Sequence[str], log: Path) -> Iterator[None]:
     """It schedules meanwhile. Raises Refusal if it cannot, or did not last."""
     try:
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [str(program)], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                [str(program), *options], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
     except OSError as error:
         raise failure(f"{program.name}: {error.strerror}") from error

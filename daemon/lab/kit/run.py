@@ -15,7 +15,18 @@ from pathlib import Path, PurePosixPath
 
 from ...errors import Refusal
 from ..load_tool import latencies
-from .arms import CONTROL, NO_LIMIT, NONE, RIVAL, RIVALS, SCX, on_our_scheduler, policy_of, settings_of
+from .arms import (
+    CONTROL,
+    NO_LIMIT,
+    NONE,
+    RIVAL,
+    RIVALS,
+    SCX,
+    on_our_scheduler,
+    policy_of,
+    rival_of,
+    settings_of,
+)
 from .bench import Bench, record_name, run_name
 from .controller import Controller, Managed, Report, Reserved, configuration, running, scheduled
 from .counters import CoresUsed, CpuUse, Mark, cores_between
@@ -152,7 +163,8 @@ def _controlled(run: _Attempt) -> Iterator[Controller | None]:
         with scheduled(_vm_level(run)):
             yield None
     elif arm.startswith(RIVAL):
-        with rival(RIVALS / arm.removeprefix(RIVAL), run.scratch / "rival.log"):
+        name, *options = rival_of(arm)
+        with rival(RIVALS / name, options, run.scratch / "rival.log"):
             yield None
     else:
         record = bench.records and bench.records / record_name(arm, run.repetition)

@@ -112,6 +112,8 @@ class Inside:
     """Of Debian."""
     imports: tuple[str, ...] = ()
     """Modules that it has of its own beside FILES."""
+    options: tuple[str, Path] | None = None
+    """The kernel's release and the file with its options, where libbpf looks if a program asks for some."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -130,6 +132,8 @@ def build_id(inside: Inside) -> str:
         digest.update(f"{path.relative_to(REPOSITORY)} {path.stat().st_size} ".encode() + path.read_bytes())
     for path in inside.rivals:
         digest.update(path.name.encode() + path.read_bytes())
+    if inside.options:
+        digest.update(inside.options[0].encode() + inside.options[1].read_bytes())
     for content in inside.programs.contents() if inside.programs else ():
         digest.update(content)
     return digest.hexdigest()[:16]
@@ -166,6 +170,9 @@ def pack(scratch: Path, inside: Inside) -> Path:
     for program in inside.rivals:
         (tree / "rivals").mkdir(exist_ok=True)
         shutil.copy(program, tree / "rivals")
+    if inside.options:
+        (tree / "boot").mkdir()
+        shutil.copy(inside.options[1], tree / f"boot/config-{inside.options[0]}")
     _copy_library(tree, LIBRARY)
     if inside.programs:
         inside.programs.copy(tree, SEATED)

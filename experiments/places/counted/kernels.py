@@ -31,6 +31,10 @@ PATCHED_CPUS = 64
 """CONFIG_NR_CPUS of kvm-patches/v6.1/config.guest."""
 
 
+FIRST_SECTOR, VERSION_AT = 0x200, 0x20E
+"""Of the boot protocol."""
+
+
 def kernel_for(kernel: str, cpus: Cpus) -> Path:
     """Built, or got, or from the cache. Refuses more CPUs than it has."""
     if kernel == PATCHED and cpus.total > PATCHED_CPUS:
@@ -38,6 +42,19 @@ def kernel_for(kernel: str, cpus: Cpus) -> Path:
         raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --cpus: {cpus.services}: {most}")
     made = {PATCHED: patched_image, SCHED_EXT: sched_ext_image, NEWER: _newer_image}.get(kernel)
     return made() if made else debian_kernel(_DEBIAN).image
+
+
+def configuration_of(image: Path) -> Path | None:
+    """The file with its options, which every build of ours and every package of Debian has beside it."""
+    beside = (image.with_name("config"), image.with_name(f"config-{release_of(image)}"))
+    return next((file for file in beside if file.is_file()), None)
+
+
+def release_of(image: Path) -> str:
+    """What `uname -r` says under it. The header of an image for x86 says where that stands."""
+    content = image.read_bytes()
+    begin = FIRST_SECTOR + int.from_bytes(content[VERSION_AT : VERSION_AT + 2], "little")
+    return content[begin:].split(b" ", 1)[0].decode("ascii")
 
 
 def _newer_image() -> Path:

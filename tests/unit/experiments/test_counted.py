@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from dasec.lab.kit.controller import Managed, configuration
 from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus
 from experiments.places.counted.image import REPOSITORY, Inside, build_id
 from experiments.places.counted.inside import unhurried
+from experiments.places.counted.kernels import configuration_of, release_of
 from experiments.places.counted.machine import Machine, Task
 from experiments.plan.file import told_in
 from experiments.run.guests import INSIDE
@@ -77,3 +79,26 @@ def test_in_a_guest_no_budget_delays_a_daemon() -> None:
     for arm in plan.settings:
         told = configuration(arm, [Managed("any", 1024, (1,))], plan.settings[arm])
         assert check(tomllib.loads(told), arm).budget_percent == 100
+
+
+def test_the_options_of_a_kernel_are_those_beside_its_image_under_the_release_that_it_says(
+    tmp_path: Path,
+) -> None:
+    image = tmp_path / "bzImage"
+    header = bytearray(0x210)
+    header[0x20E:0x210] = (0x20).to_bytes(2, "little")
+    image.write_bytes(header.ljust(0x220, b"\0") + b"6.12.117-scx (root@vm) #1 SMP\0")
+    assert release_of(image) == "6.12.117-scx"
+    assert configuration_of(image) is None
+    for name in ("config-6.12.117-scx", "config"):
+        (tmp_path / name).write_text("CONFIG_HZ=1000\n", encoding="utf-8")
+        assert configuration_of(image) == tmp_path / name
+
+
+def test_other_options_are_another_build(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    builds = set()
+    for options in ("CONFIG_HZ=1000\n", "CONFIG_HZ=250\n"):
+        file.write_text(options, encoding="utf-8")
+        builds.add(build_id(replace(INSIDE, options=("6.12.117-scx", file))))
+    assert len({build_id(INSIDE), *builds}) == 3
