@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from ...results.kept_cells import Kept
+from . import rivals
 
 HERE = Path(__file__).resolve().parent
 
@@ -26,3 +29,6 @@ KEPT = Kept(
 def publish() -> None:
     """Print and draw them."""
     KEPT.publish()
+    for cell, rows in rivals.cells():
+        click.echo(f"\nBeside schedulers of others, {cell}:\n\n{rivals.table(rows)}")
+    rivals.draw(rivals.KEPT / "rivals.png")
