@@ -8,7 +8,7 @@ from pathlib import Path
 from guests.packages import unpacked
 
 CACHE = Path("/var/cache/dasec-guest/engines")
-PACKAGES = ("docker.io", "podman", "containerd", "runc", "lxc")
+PACKAGES = ("docker.io", "podman", "containerd", "runc", "crun", "lxc")
 TOOLS = ("apt-get", "dpkg-deb", "unshare", "nsenter", "busybox")
 
 

@@ -1,4 +1,4 @@
-"""Podman: no daemon, the files of runc where nobody else's are."""
+"""Podman: no daemon, the files of runc or crun where nobody else's are."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from guests.engines.engine import NO_ANNOTATIONS, PROGRAM, with_image
 from guests.engines.image import IMAGE
 from guests.engines.place import Place
 
-PODMAN = (
-    *("/usr/bin/podman", "--runtime", "/usr/sbin/runc", "--cgroup-manager", "cgroupfs"),
-    *("--events-backend", "file"),
-)
+PODMAN = ("/usr/bin/podman", "--cgroup-manager", "cgroupfs", "--events-backend", "file")
+RUNC, CRUN = "/usr/sbin/runc", "/usr/bin/crun"
 """crun 1.8 refuses cgroup v1 beside v2."""
 
 LIMITS = ("--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:2048")
@@ -21,13 +19,13 @@ LIMITS = ("--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:2048")
 class Podman:
     """Podman's containers."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, place: Place, runtime: str = RUNC) -> None:
+        self.place, self._runtime = place, runtime
         self.say("load", "--quiet", "--input", with_image(place))
 
     def say(self, *words: str) -> str:
         """What `podman` answers."""
-        return self.place.say(*PODMAN, *words)
+        return self.place.say(*PODMAN, "--runtime", self._runtime, *words)
 
     def called(self, name: str) -> str:
         """See Engine."""

@@ -16,9 +16,16 @@ BEGINS = "managed_within or outlive"
 RUNS = {
     "containers": TestsRun(EEVDF, CgroupLayout.V2, "tests/host/test_containers.py tests/fleet/test_pod.py"),
     "rights": TestsRun(EEVDF, CgroupLayout.V2, "tests/fleet/test_rights.py"),
-    "engines, found": TestsRun(EEVDF, CgroupLayout.V2, f"{ENGINES}/test_discovery.py"),
-    "engines, begin": TestsRun(EEVDF, CgroupLayout.V2, f"{ENGINES}/test_managed.py -k '{BEGINS}'"),
-    "engines, end": TestsRun(EEVDF, CgroupLayout.V2, f"{ENGINES}/test_managed.py -k 'not ({BEGINS})'"),
+    "engines, found": TestsRun(EEVDF, CgroupLayout.V2, f"{ENGINES}/test_discovery.py -k 'not crun'"),
+    "engines, begin": TestsRun(
+        EEVDF, CgroupLayout.V2, f"{ENGINES}/test_managed.py -k '({BEGINS}) and not crun'"
+    ),
+    "engines, end": TestsRun(
+        EEVDF, CgroupLayout.V2, f"{ENGINES}/test_managed.py -k 'not ({BEGINS} or crun)'"
+    ),
+    "crun": TestsRun(
+        EEVDF, CgroupLayout.V2, f"{ENGINES}/test_discovery.py {ENGINES}/test_managed.py -k crun"
+    ),
 }
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(3600)]

@@ -115,8 +115,9 @@ class ContainerDirectory:
             self.notices.append(f"container {home.id}: {path} is left alone: {wrong}")
             return None
         if home.file == STATUS and claim.bundle is not None:
+            config = self._root / claim.bundle.lstrip("/") / "config.json"
             try:
-                return claim._replace(annotations=annotations_of(_content(f"{claim.bundle}/config.json")))
+                return claim._replace(annotations=annotations_of(_content(str(config))))
             except OSError:
                 return claim
         return claim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +15,8 @@ from guests.engines.docker import Docker
 from guests.engines.engine import Engine
 from guests.engines.lxc import Lxc
 from guests.engines.podman import Podman
+
+from .conftest import WITH_CRUN
 
 pytestmark = [pytest.mark.host, pytest.mark.engines]
 
@@ -145,9 +147,9 @@ def test_a_pods_pause_container_is_nobodys(cri: Cri) -> None:
         assert cri.pause_pid("web-7f9") != pid
 
 
-@pytest.mark.parametrize("name", ["docker", "podman", "cri"])
-def test_a_container_opts_in_by_itself_only_where_it_may(name: str, request: pytest.FixtureRequest) -> None:
-    engine: Engine = request.getfixturevalue(name)
+@pytest.mark.parametrize("name", ["docker", "podman", "cri", *WITH_CRUN])
+def test_a_container_opts_in_by_itself_only_where_it_may(name: str, started: Callable[[str], Engine]) -> None:
+    engine = started(name)
     heard, deaf = Follower(engine, most_share=1024), Follower(engine, everybody_of(engine)[:-1] + "nobody")
     asks = {**ENABLED, "dasec.io/share": "4096"}
     with (

@@ -82,3 +82,15 @@ def test_one_that_is_started_long_after_it_was_created_is_found_at_the_next_look
     assert threads(workloads, late_ns) == []
     fifo.unlink()
     assert threads(workloads, late_ns + PERIOD_NS) == [(10, 10)]
+
+
+def test_a_container_of_crun_opts_in_by_its_bundle_which_lies_on_the_same_machine(tree: Tree) -> None:
+    tree.thread(10, 10, groups="0::/libpod_parent/libpod-a\n")
+    tree.write("sys/fs/cgroup/libpod_parent/libpod-a/cgroup.threads", "10\n")
+    status = {"pid": 10, "process-start-time": STARTED, "cgroup-path": "/libpod_parent/libpod-a"}
+    tree.write("run/crun/a/status", json.dumps({**status, "bundle": "/var/lib/bundle"}))
+    workloads = ContainerWorkloads([], most_share=1024, root=tree.root, proc=tree.proc)
+    assert threads(workloads, 0) == []
+    tree.write("var/lib/bundle/config.json", json.dumps({"annotations": {"dasec.io/enable": "true"}}))
+    tree.write("run/crun/b/status", json.dumps({**status, "bundle": "/var/lib/bundle"}))
+    assert threads(workloads, PERIOD_NS) == [(10, 10)]
