@@ -90,18 +90,21 @@ class ShortFigures:
 
 @dataclass(frozen=True, slots=True)
 class TestsRun:
-    """Tests of this repository, in a guest with this kernel and cgroup layout."""
+    """Tests of this repository, in a guest with this kernel and cgroup layout. `told`: variables of the
+    environment, "A=1 B=2"."""
 
     __test__ = False
 
     kernel: str
     layout: CgroupLayout
     tests: str
+    told: str = ""
 
     def __call__(self) -> GuestRun:
         kernel = kernel_named(self.kernel)
         with tempfile.TemporaryDirectory() as scratch:
-            command = f"{PYTEST} {self.tests}"
+            told = f"export {self.told}; " if self.told else ""
+            command = f"{told}{PYTEST} {self.tests}"
             return run_in_guest(kernel, self.layout, command, Path(scratch), GUEST_TIMEOUT_S)
 
 

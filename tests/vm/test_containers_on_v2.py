@@ -12,6 +12,8 @@ from .test_kernels_and_layouts import CONSOLE_TAIL, EEVDF
 
 ENGINES = "tests/host/engines"
 BEGINS = "managed_within or outlive"
+LONGER_S = 700
+"""Three threads compute there while Docker and a daemon start."""
 
 RUNS = {
     "containers": TestsRun(EEVDF, CgroupLayout.V2, "tests/host/test_containers.py tests/fleet/test_pod.py"),
@@ -25,6 +27,12 @@ RUNS = {
     ),
     "crun": TestsRun(
         EEVDF, CgroupLayout.V2, f"{ENGINES}/test_discovery.py {ENGINES}/test_managed.py -k crun"
+    ),
+    "engines, limits": TestsRun(
+        EEVDF, CgroupLayout.V2, f"{ENGINES}/test_limited.py -k keeps_it --timeout {LONGER_S}"
+    ),
+    "engines, churn": TestsRun(
+        EEVDF, CgroupLayout.V2, f"{ENGINES}/test_churn.py --run-slow -k 'not crun'", "DASEC_CHURN_ROUNDS=8"
     ),
 }
 

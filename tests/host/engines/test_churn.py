@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.host, pytest.mark.engines, pytest.mark.slow]
 
 ROUNDS = int(os.environ.get("DASEC_CHURN_ROUNDS", "250"))
 SETTLED = 20
-"""Rounds after which a daemon has all that it will ever need."""
+"""Rounds after which a daemon has all that it will ever need; of fewer, its memory says nothing."""
 
 MORE_RSS_KIB = 4096
 """What it may have grown by since; the record's and the log's buffers are of that size."""
@@ -72,7 +72,7 @@ def test_starts_and_stops_leave_nothing_and_reach_no_wrong_thread(engine: Engine
         assert inhabitants(group) == before
         first, *_, last = prints
         assert (last.descriptors, last.threads) == (first.descriptors, first.threads)
-        assert last.rss_kib < first.rss_kib + MORE_RSS_KIB
+        assert ROUNDS // 4 < SETTLED or last.rss_kib < first.rss_kib + MORE_RSS_KIB
     engine.remove("bystander")
 
 
