@@ -28,7 +28,7 @@ INSIDE = Inside(f"{STUDY}.pairs", imports=(f"{STUDY}.contest", f"{STUDY}.scripts
 CPUS = (2,)
 MIPS, TURN = 200, 5000
 """A CPU that waits for a lock of another spins until its turn ends. With turns of 500 two CPUs had 18 300 in
-the dearest scene, not 21 700; 16 CPUs 40 800 and not 53 900, but that takes half an hour."""
+the dearest scene, not 21 700; 16 CPUs 40 800, not 53 900."""
 
 SECONDS = 0.3
 KEPT = "wakeups.jsonl"
