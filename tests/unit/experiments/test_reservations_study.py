@@ -162,3 +162,22 @@ def test_on_drawn_machines_our_own_scheduler_does_what_strict_does_and_costs_bat
     assert p99["critical"] == pytest.approx(1, abs=0.04)
     for one in (one for each in changes.values() for one in each):
         assert one.requests == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("rate", "alone", "plain", "strict"),
+    [(300, 6.9, 9.3, 12.5), (600, 11.2, 43.5, 11.4), (800, 28.1, 507.9, 49.8)],
+)
+def test_the_more_requests_the_more_strict_is_worth(
+    rate: int, alone: float, plain: float, strict: float
+) -> None:
+    beside = FIGURES[f"rate-{rate}-burstable"]
+    found = (FIGURES[f"rate-{rate}-alone"]["none"].p99_ms, beside["none"].p99_ms, beside["strict"].p99_ms)
+    assert found == pytest.approx((alone, plain, strict), abs=0.06)
+
+
+def test_with_limits_as_large_as_requests_critical_is_with_strict_beside_background_only() -> None:
+    bursts, serving = HOSTS["bursts-limit"], HOSTS["serving-limit"]
+    assert bursts["critical"].p99_ms < bursts["strict"].p99_ms < bursts["none"].p99_ms
+    assert bursts["critical"].background_cores == pytest.approx(bursts["none"].background_cores, rel=0.02)
+    assert serving["critical"].p99_ms > serving["none"].p99_ms > serving["strict"].p99_ms
