@@ -10,12 +10,12 @@ from random import Random
 
 import click
 
-from experiments.plan.hosts import Resident
-from experiments.plan.shapes import fan_out
+from ...plan.hosts import Resident
+from ...plan.shapes import fan_out
 
 SEED = 1
 MACHINES = 16
-"""Of the paper's 50: what half an hour of a core runs."""
+"""Of the paper's 50: what twenty minutes of a core run."""
 
 CPUS = 8
 """Of the paper's 40."""
