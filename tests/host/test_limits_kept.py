@@ -15,6 +15,7 @@ import pytest
 from dasec.errors import ExitStatus
 from dasec.lab.kit.tree import Group, Tree
 from dasec.linux import bandwidth
+from guests.waiting import wait_for
 
 from .group import TestGroup
 from .limited import ALWAYS, CAPS, LIMITED, OWN_GROUPS, SERVES, WORKLOAD, Threads, serving, used_ns
@@ -23,6 +24,7 @@ from .running import Running
 pytestmark = pytest.mark.host
 
 SECONDS = 10.0
+EACH_RULE = {"bandwidth.cap", "bandwidth.lend", "bandwidth.borrow"}
 LIMIT, LIMIT_CORES = "8000 20000", 0.4
 GIVEN, GIVEN_CORES = "6000 20000", 0.3
 """In periods of 20 ms: with those of 100 ms ten seconds have one quota more or less, which is one percent."""
@@ -47,7 +49,7 @@ def used_by(threads: Threads) -> int:
 
 def rules(record: Path) -> Counter[str]:
     """By which rule how many quotas were written."""
-    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    lines = [json.loads(line) for line in record.read_text().splitlines(keepends=True) if line.endswith("\n")]
     assert any("period" in line for line in lines)
     results = [result for line in lines for result in line.get("results", ())]
     return Counter(rule for _, knob, _, _, rule, *_ in results if knob == "cap")
@@ -57,7 +59,8 @@ def rules(record: Path) -> Counter[str]:
 def test_with_caps_and_loans_no_more_is_used_in_ten_seconds_than_limit_and_quotas_allow(
     group: TestGroup, tmp_path: Path
 ) -> None:
-    """From the daemon's first look on: it writes most before the reserve is settled."""
+    """From the daemon's first look on: it writes most before the reserve is settled. Longer where the machine
+    is busy otherwise, for the daemon sees later that siblings wait."""
     with ExitStack() as ends:
         (whole, limited), (parts, divided) = (
             ends.enter_context(serving(options, tmp_path / name))
@@ -80,15 +83,14 @@ def test_with_caps_and_loans_no_more_is_used_in_ten_seconds_than_limit_and_quota
             begun_ns = time.monotonic_ns()
             before = [used_by(threads) for threads in (limited, divided)]
             time.sleep(SECONDS)
+            wait_for(lambda: rules(record).keys() >= EACH_RULE, patience_s=30, every_s=1)
             after = [used_by(threads) for threads in (limited, divided)]
             took_ns = time.monotonic_ns() - begun_ns
             daemon.stop()
         by_limit, by_quotas = ((end - begin) / took_ns for begin, end in zip(before, after, strict=True))
-        written = rules(record)
-        print(f"{by_limit:.4f} of {LIMIT_CORES}, {by_quotas:.4f} of {len(divided) * GIVEN_CORES}: {written}")
+        print(f"{by_limit:.4f} of {LIMIT_CORES}, {by_quotas:.4f} of {len(divided) * GIVEN_CORES}")
         assert BINDS * LIMIT_CORES < by_limit <= 1.01 * LIMIT_CORES
         assert BINDS * len(divided) * GIVEN_CORES < by_quotas <= 1.01 * len(divided) * GIVEN_CORES
-        assert {"bandwidth.cap", "bandwidth.lend", "bandwidth.borrow"} <= written.keys()
 
 
 def test_where_nobody_is_waited_for_or_nobody_is_limited_no_quota_is_written(
