@@ -239,7 +239,10 @@ static bool is_overdue(struct cpu *c, __s32 cpu, __u32 vm, __u64 now)
 	return since && before(since + options.overdue_ns, now);
 }
 
-/* Of the VMs in their share whose critical threads wait here the one whose wait has begun first; or 0. */
+/*
+ * Of the VMs in their share whose critical threads wait here the one whose wait has begun first; or 0. Not one whose threads are
+ * all being taken: should that fail, whoever finds nobody else tries it (choose()).
+ */
 part __u32 first_critical(__s32 cpu, __u64 least)
 {
 	struct cpu *c = cpu_at(cpu);
@@ -261,7 +264,7 @@ part __u32 first_critical(__s32 cpu, __u64 least)
 				continue;
 			if (found && !before(v->critical_since, since))
 				continue;
-			if (!(own & bit_of(vm)) && !reaches_cpu(vm, cpu))
+			if (!(own & bit_of(vm)) && (v->shared[CRITICAL] <= v->taking[CRITICAL] || !reaches_cpu(vm, cpu)))
 				continue;
 			if (before(least + debt_within(due, v), v->time))
 				continue;
@@ -334,7 +337,8 @@ part __u32 choose_among(__s32 cpu, struct survey *s, struct running *r, __u64 no
 		if (choice != IN_VAIN)
 			break;
 		in_vain = true;
-		look_around(cpu, s, r->vm, now);
+		if (!may_wait(c, s->least_vm)) /* without another VM the same one is furthest behind */
+			look_around(cpu, s, r->vm, now);
 	}
 	if (in_vain)
 		__builtin_memset(c->tried, 0, sizeof(c->tried));

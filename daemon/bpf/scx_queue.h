@@ -160,6 +160,19 @@ static bool take_own(struct cpu *c, __s32 cpu, __u32 vm, __u32 class)
 	return taken;
 }
 
+static bool take_shared(__u32 vm, __u32 class)
+{
+	struct vm *v = vm_at(vm);
+	bool taken;
+
+	if (!v)
+		return false;
+	__sync_fetch_and_add(&v->taking[class & 1], 1);
+	taken = take_from(queue_of(ANY_CPU, vm, class));
+	__sync_fetch_and_add(&v->taking[class & 1], -1);
+	return taken;
+}
+
 /* Threads of this CPU and those of all, if both wait, in turn. */
 part int take(__s32 cpu, __u32 vm, __u32 class)
 {
@@ -171,11 +184,11 @@ part int take(__s32 cpu, __u32 vm, __u32 class)
 	class &= 1;
 	own = c->own[class][word_at(vm)] & bit_of(vm);
 	any = shared[class][word_at(vm)] & bit_of(vm);
-	if (own && any && c->turns++ & 1 && take_from(queue_of(ANY_CPU, vm, class)))
+	if (own && any && c->turns++ & 1 && take_shared(vm, class))
 		return true;
 	if (own && take_own(c, cpu, vm, class))
 		return true;
-	return any && take_from(queue_of(ANY_CPU, vm, class));
+	return any && take_shared(vm, class);
 }
 
 /* When the first of a queue began to wait; 0 if nobody does. */
@@ -207,6 +220,14 @@ static __u64 own_bits(const struct cpu *c, __u32 class, __u32 word)
 static __u64 shared_bits(const struct cpu *c, __u32 class, __u32 word)
 {
 	return shared[class][word] & ~c->tried[class][word];
+}
+
+static bool may_wait(const struct cpu *c, __u32 vm)
+{
+	__u32 word = word_at(vm);
+	__u64 own = own_bits(c, CRITICAL, word) | own_bits(c, OTHER, word);
+
+	return (own | shared_bits(c, CRITICAL, word) | shared_bits(c, OTHER, word)) & bit_of(vm);
 }
 
 static __u64 without_kernel(__u64 bits, __u32 word)

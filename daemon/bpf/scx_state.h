@@ -69,6 +69,7 @@ struct vm {
 	__u64 critical_since; /* critical ones of it have waited all the time since, and none has begun to run */
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
+	__u32 taking[2];    /* of those, that a CPU is about to take: the kernel may wait for another's run queue first */
 	__u32 counted;	    /* of its weight, in active_weight */
 	bool has_queues;
 };

@@ -39,13 +39,13 @@ SLICE_NS = 5_000_000
 IDLER = "import time; time.sleep(1000)"
 """One that computed would slow the start of the daemon: this machine's CPUs are one of its host's."""
 
-FAMILY = f"""
-import subprocess, sys, threading, time
+FAMILY = """
+import subprocess, threading
 def beget():
     while True:
-        subprocess.run([sys.executable, "-S", "-c", "import time; time.sleep(1)"])
+        subprocess.run(["sleep", "1"])
 for _ in range(2): threading.Thread(target=beget).start()
-subprocess.Popen([sys.executable, "-S", "-c", {IDLER!r}])
+subprocess.Popen(["sleep", "1000"])
 """
 """Has children all the time, and one that stays."""
 
