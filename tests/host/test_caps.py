@@ -116,3 +116,30 @@ def test_a_cap_that_v1_refuses_half_way_leaves_the_one_before(capped: Capped) ->
     refused = capped.group.hierarchy.version == 1
     assert capped.cap(capped.alone, 900_000, 50_000) is (Outcome.REJECTED if refused else Outcome.APPLIED)
     assert capped.quota("vcpu0") == ("2500 50000" if refused else "9000 10000")
+
+
+@pytest.fixture
+def crowded(stage: MainlineStage, group: TestGroup) -> Iterator[tuple[ThreadsHost, list[VcpuId]]]:
+    """Two threads that share a group with a limit, as those of a container do."""
+    host, both = stage.make(HostSettings(caps=True)), [stage.spawn(), stage.spawn()]
+    for each in both:
+        group.enter(each.pid, "container")
+    group.limit("container", 150)
+    yield host, both
+    host.close()
+    for each in both:
+        stage.end(each)
+
+
+def test_a_limit_on_threads_that_share_a_group_is_said_once_with_the_remedy(
+    crowded: tuple[ThreadsHost, list[VcpuId]],
+) -> None:
+    host, both = crowded
+    host.observe(roster(both))
+    assert [line for line in host.notices() if "caps" in line] == [
+        "no caps for w0: it has a CPU limit, but no thread has a cgroup of its own"
+        " ([host] own_cgroups = true makes them)"
+    ]
+    host.observe(roster(both[:1]))
+    host.observe(roster(both))
+    assert not any("caps" in line for line in host.notices())

@@ -56,6 +56,8 @@ RETRY_PERIODS = 12
 """How often those who were left alone, or who share their group, are asked again: about once a second at
 80 ms."""
 
+_NO_CAPS = "it has a CPU limit, but no thread has a cgroup of its own ([host] own_cgroups = true makes them)"
+
 
 class ThreadsHost:
     """A Host whose vCPUs are threads of this machine."""
@@ -105,7 +107,7 @@ class ThreadsHost:
         self._sampler: Looks = interface.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
         looks = (settings.caps or settings.burst) and capabilities.cap
-        self._limits = LimitLooks(self._hierarchy if looks else None)
+        self._limits, self._caps = LimitLooks(self._hierarchy if looks else None), settings.caps
         bursts = looks and settings.burst and not settings.dry_run
         self._bursts = Bursts(journal, kernel, self._notices, proc) if bursts else None
         self._turn, self._stale = 0, False
@@ -192,6 +194,8 @@ class ThreadsHost:
         """What they may use may be something else now."""
         self._workloads = self._crew.workloads()
         self._limits.follow(self._crew.homes, self._crew.threads())
+        for workload in self._limits.uncappable() if self._caps else ():
+            self._notices.say("workloads without caps", f"no caps for {workload}: {_NO_CAPS}")
         if self._bursts is not None:
             self._bursts.follow(self._limits.of_their_own(self._crew.homes))
 

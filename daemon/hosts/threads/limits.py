@@ -37,6 +37,7 @@ class LimitLooks:
         self.limited: tuple[Limited, ...] = ()
         self._files = FileWatch()
         self._owners: dict[str, ManagedThread] = {}
+        self._named: set[str] = set()
 
     def follow(self, homes: Mapping[str, str], threads: Iterable[ManagedThread]) -> None:
         """These are the groups around all threads of a workload, of those that have one, and all threads."""
@@ -44,6 +45,7 @@ class LimitLooks:
             return
         members: dict[str, list[ManagedThread]] = {name: [] for name in homes}
         sizes = dict.fromkeys(homes, 0)
+        self._named.intersection_update(homes)
         owners: dict[str, ManagedThread] = {}
         for thread in threads:
             if thread.workload in sizes:
@@ -57,6 +59,14 @@ class LimitLooks:
             for name, home in homes.items()
             if (one := self._limit(self._hierarchy, name, home, members[name])) is not None
         )
+
+    def uncappable(self) -> Sequence[str]:
+        """Workloads of several threads with a limit around them, none of which has or may get a group of its
+        own; each once."""
+        found = {one.workload for one in self.limited if one.around_ppm and one.size > 1 and not one.threads}
+        new = sorted(found - self._named)
+        self._named.update(new)
+        return new
 
     def of_their_own(self, homes: Mapping[str, str]) -> tuple[Limited, ...]:
         """Those whose tightest limit is that of their own group. One further up is others', too."""
