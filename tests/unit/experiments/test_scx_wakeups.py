@@ -11,8 +11,11 @@ from experiments.studies.sched_ext.wakeups import draw, instructions, rows, runs
 
 FOLDER = Path(__file__).parents[3] / "experiments/studies/sched_ext"
 RUNS = FOLDER / "cost-results"
-KEPT, BEFORE, AFTER = RUNS / "wakeups.jsonl", RUNS / "before.jsonl", RUNS / "after.jsonl"
-"""The last two are of decision 0087, and of pairs that began one after the other."""
+KEPT, SEVEN_TRIES = RUNS / "wakeups.jsonl", RUNS / "seven-tries.jsonl"
+"""The latter is from before decision 0088."""
+
+BEFORE, AFTER = RUNS / "before.jsonl", RUNS / "after.jsonl"
+"""Of decision 0087, and of pairs that began one after the other."""
 
 
 def test_all_instructions_of_busy_cpus_are_the_wake_ups() -> None:
@@ -37,7 +40,7 @@ def test_the_kernels_own_costs_the_same_when_it_runs_again() -> None:
         assert row.costs[ARMS[-1]] == pytest.approx(row.costs[ARMS[0]], rel=0.05), row
 
 
-@pytest.mark.parametrize("kept", [KEPT, BEFORE, AFTER])
+@pytest.mark.parametrize("kept", [KEPT, SEVEN_TRIES, BEFORE, AFTER])
 def test_the_page_has_the_table_of_the_kept_runs(kept: Path) -> None:
     assert f"\n\n{table(runs_in(kept))}\n\n" in (FOLDER / "README.md").read_text(encoding="utf-8")
 
@@ -48,12 +51,23 @@ def test_every_scene_costs_less_than_before() -> None:
         assert now.ratio < before.ratio
 
 
+def test_tries_in_vain_were_most_of_what_a_wake_up_on_sixteen_cpus_cost() -> None:
+    free = SCENES[-1].name
+    now, before = (
+        {(row.cpus, row.scene): row.ratio for row in rows(runs_in(kept))} for kept in (KEPT, SEVEN_TRIES)
+    )
+    assert now[16, free] < 0.52 * before[16, free]
+    assert now[2, free] < 0.93 * before[2, free]
+    for where in before.keys() - {(16, free), (2, free)}:
+        assert now[where] == pytest.approx(before[where], rel=0.04)
+
+
 def test_only_threads_that_all_cpus_share_cost_the_more_the_more_cpus_there_are() -> None:
     ratio = {(row.cpus, row.scene): row.ratio for row in rows(runs_in(KEPT))}
     one, pinned, free = (scene.name for scene in SCENES)
     assert ratio[16, one] < 1.5
     assert ratio[16, pinned] < 1.2
-    assert ratio[16, free] > 3 * ratio[2, free]
+    assert 1.5 * ratio[2, free] < ratio[16, free] < 2.5
 
 
 def test_every_row_is_in_the_picture(tmp_path: Path) -> None:
