@@ -130,6 +130,7 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
     said = {
         "go-busy": {"critical": "nothing", "oracle": "gain", "scx": "gain"},
         "go-full": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
+        "java-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "memcached-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "nginx-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "postgres-busy": {"critical": "gain", "scx": "gain"},
@@ -137,13 +138,16 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         "redis-shared": {"critical": "gain", "oracle": "gain", "scx": "gain"},
     }
     assert {cell.file: {arm: cell.word(arm) for arm in said[cell.file]} for cell in KEPT} == said
-    go, full, memcached, nginx, postgres, redis, shared = KEPT
+    go, full, java, memcached, nginx, postgres, redis, shared = KEPT
     for cell, arm, mean, p99 in (
         (go, "critical", 0.91, 0.91),
         (go, "scx", 0.57, 0.29),
         (full, "critical", 0.61, 0.46),
         (full, "oracle", 0.69, 0.71),
         (full, "scx", 0.27, 0.14),
+        (java, "critical", 0.74, 0.67),
+        (java, "oracle", 0.69, 0.59),
+        (java, "scx", 0.36, 0.17),
         (memcached, "critical", 0.81, 0.74),
         (memcached, "oracle", 0.54, 0.56),
         (memcached, "scx", 0.23, 0.04),
@@ -177,6 +181,22 @@ def test_no_vm_has_a_higher_mean_on_our_own_scheduler_and_one_a_higher_p99() -> 
     first, *others = (one.value("p99") for one in redis.runs("scx")[0].tenants)
     assert first == pytest.approx(21.5e6, rel=0.01)
     assert max(others) < 0.55e6
+
+
+def test_java_gains_on_our_own_scheduler_only_where_the_host_is_less_busy() -> None:
+    (java,) = (cell for cell in KEPT if cell.file == "java-busy")
+    assert max(over_plain(java)) == pytest.approx(0.44, abs=0.005)
+    assert max(over_plain(java, "p99")) < 0.26
+    (less,) = cells(RESULTS / "less-busy")
+    assert less.busy == pytest.approx(0.60, abs=0.005)
+    for arm, mean, p99, word in (
+        ("critical", 1.04, 1.07, "nothing"),
+        ("oracle", 0.94, 0.90, "nothing"),
+        ("scx", 0.68, 0.36, "gain"),
+    ):
+        found = (less.ratio(arm, "mean").ratio, less.ratio(arm, "p99").ratio)
+        assert found == pytest.approx((mean, p99), abs=0.005), arm
+        assert less.word(arm) == word
 
 
 SEEDS = tuple(cells(RESULTS / "seeds"))
