@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from dasec.bpf.scx import Scheduler, options
 from dasec.errors import ExitStatus
 from dasec.hosts.host import HostSettings
 from dasec.hosts.open import probe
@@ -219,14 +218,3 @@ def test_a_daemon_that_is_killed_leaves_the_kernels_own_and_every_knob_as_it_was
     wait_until(lambda: not differences(before, fingerprint([busy])))
     assert dasec("restore", "--directory", tmp_path / "state").status == ExitStatus.DONE
     assert not has_word(busy)
-
-
-def test_beside_another_scheduler_the_daemon_is_refused_in_one_line(tmp_path: Path) -> None:
-    config = configuration(tmp_path, SETTINGS)
-    with Scheduler(options(2)):
-        ran = dasec("run", "--config", config, "--directory", tmp_path / "state", "--periods", "2")
-    wait_for("disabled")
-    assert ran.status == ExitStatus.HOST
-    assert ran.errors[-1].endswith(
-        'the sched_ext scheduler dasec is enabled already: stop it first, or set it to "auto"'
-    )

@@ -99,6 +99,7 @@ def test_beside_somebody_elses_scheduler_it_is_refused_by_that_ones_name(tmp_pat
                 "the sched_ext scheduler somebody_elses is enabled already: stop it first"
                 in refused.errors[-1]
             )
+        assert refused.errors[-1].endswith(', or set it to "auto"')
         assert state() == "enabled"
     finally:
         other.close()
