@@ -107,8 +107,7 @@ class ThreadsHost:
         self._sampler: Looks = interface.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
         looks = (settings.caps or settings.burst) and capabilities.cap
-        self._limits = LimitLooks(self._hierarchy if looks else None)
-        self._caps_need_groups = settings.caps and not own
+        self._limits, self._caps = LimitLooks(self._hierarchy if looks else None), settings.caps
         bursts = looks and settings.burst and not settings.dry_run
         self._bursts = Bursts(journal, kernel, self._notices, proc) if bursts else None
         self._turn, self._stale = 0, False
@@ -195,7 +194,7 @@ class ThreadsHost:
         """What they may use may be something else now."""
         self._workloads = self._crew.workloads()
         self._limits.follow(self._crew.homes, self._crew.threads())
-        for workload in self._limits.uncappable() if self._caps_need_groups else ():
+        for workload in self._limits.uncappable() if self._caps and self._groups is None else ():
             self._notices.say("workloads without caps", f"no caps for {workload}: {_NO_CAPS}")
         if self._bursts is not None:
             self._bursts.follow(self._limits.of_their_own(self._crew.homes))
