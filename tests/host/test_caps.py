@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -119,27 +120,44 @@ def test_a_cap_that_v1_refuses_half_way_leaves_the_one_before(capped: Capped) ->
 
 
 @pytest.fixture
-def crowded(stage: MainlineStage, group: TestGroup) -> Iterator[tuple[ThreadsHost, list[VcpuId]]]:
+def both(stage: MainlineStage, group: TestGroup) -> Iterator[list[VcpuId]]:
     """Two threads that share a group with a limit, as those of a container do."""
-    host, both = stage.make(HostSettings(caps=True)), [stage.spawn(), stage.spawn()]
-    for each in both:
+    made = [stage.spawn(), stage.spawn()]
+    for each in made:
         group.enter(each.pid, "container")
     group.limit("container", 150)
-    yield host, both
-    host.close()
-    for each in both:
+    yield made
+    for each in made:
         stage.end(each)
 
 
+def without_caps(host: ThreadsHost) -> list[str]:
+    return [line for line in host.notices() if line.startswith("no caps")]
+
+
 def test_a_limit_on_threads_that_share_a_group_is_said_once_with_the_remedy(
-    crowded: tuple[ThreadsHost, list[VcpuId]],
+    stage: MainlineStage, both: list[VcpuId]
 ) -> None:
-    host, both = crowded
+    host = stage.make(HostSettings(caps=True))
     host.observe(roster(both))
-    assert [line for line in host.notices() if "caps" in line] == [
+    assert without_caps(host) == [
         "no caps for w0: it has a CPU limit, but no thread has a cgroup of its own"
         " ([host] own_cgroups = true makes them)"
     ]
     host.observe(roster(both[:1]))
     host.observe(roster(both))
-    assert not any("caps" in line for line in host.notices())
+    assert without_caps(host) == []
+    host.close()
+
+
+@pytest.mark.parametrize("settings", [HostSettings(burst=True), HostSettings(caps=True, own_groups=True)])
+def test_who_asked_for_no_caps_or_has_the_remedy_already_hears_nothing_of_it(
+    settings: HostSettings, stage: MainlineStage, both: list[VcpuId]
+) -> None:
+    """A thread that was niced gets no group of its own either way."""
+    for each in both:
+        os.setpriority(os.PRIO_PROCESS, each.tid, 3)
+    host = stage.make(settings)
+    host.observe(roster(both))
+    assert without_caps(host) == []
+    host.close()

@@ -184,10 +184,18 @@ def test_no_vm_has_a_higher_mean_on_our_own_scheduler_and_one_a_higher_p99() -> 
     assert max(others) < 0.55e6
 
 
-def test_java_gains_on_our_own_scheduler_only_where_the_host_is_less_busy() -> None:
-    (java,) = (cell for cell in KEPT if cell.file == "java-busy")
-    assert max(over_plain(java)) == pytest.approx(0.44, abs=0.005)
-    assert max(over_plain(java, "p99")) < 0.26
+@pytest.mark.parametrize(
+    ("file", "mean", "p99"), [("java-busy", 0.445, 0.255), ("postgres-busy", 0.33, 0.37)]
+)
+def test_no_vm_with_java_or_postgresql_has_more_than_the_page_says(
+    file: str, mean: float, p99: float
+) -> None:
+    (cell,) = (cell for cell in KEPT if cell.file == file)
+    assert max(over_plain(cell)) < mean
+    assert max(over_plain(cell, "p99")) < p99
+
+
+def test_where_the_host_is_less_busy_java_gains_on_our_own_scheduler_only() -> None:
     (less,) = cells(RESULTS / "less-busy")
     assert less.busy == pytest.approx(0.60, abs=0.005)
     for arm, mean, p99, word in (
