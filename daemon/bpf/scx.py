@@ -66,7 +66,7 @@ class _Vm(ctypes.Structure):
         ("critical_since", ctypes.c_uint64),
         ("waits", ctypes.c_uint32 * 2),
         ("shared", ctypes.c_uint32 * 2),
-        ("taking", ctypes.c_uint32 * 2),
+        ("taking", ctypes.c_uint32),
         ("counted", ctypes.c_uint32),
         ("has_queues", ctypes.c_bool),
     )

@@ -264,7 +264,7 @@ part __u32 first_critical(__s32 cpu, __u64 least)
 				continue;
 			if (found && !before(v->critical_since, since))
 				continue;
-			if (!(own & bit_of(vm)) && (v->shared[CRITICAL] <= v->taking[CRITICAL] || !reaches_cpu(vm, cpu)))
+			if (!(own & bit_of(vm)) && (v->shared[CRITICAL] <= v->taking || !reaches_cpu(vm, cpu)))
 				continue;
 			if (before(least + debt_within(due, v), v->time))
 				continue;
@@ -462,8 +462,8 @@ void BPF_PROG(dasec_runnable, struct task_struct *p, __u64 enq_flags)
 		begin_activity(v, stay, now);
 	t->home = scx_of(p)->nr_cpus_allowed == 1 ? scx_bpf_task_cpu(p) : ANY_CPU;
 	stay = t->home == ANY_CPU ? NULL : stay_at(t->home, t->vm);
-	if (stay && stay->threads++ == 0)
-		begin_stay(stay, 1, now);
+	if (v && stay && stay->threads++ == 0)
+		begin_stay(stay, v, 1, now);
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		link_waker(p, t);
 }
@@ -583,8 +583,10 @@ void BPF_PROG(dasec_cgroup_exit, struct cgroup *cgrp)
 	__u32 *slot = bpf_map_lookup_elem(&vm_of_id, &id);
 	struct vm *v = slot ? vm_at(*slot) : NULL;
 
-	if (v)
+	if (v) {
 		v->weight = 0;
+		furthest = EPOCH; /* who is left says so by running */
+	}
 	bpf_map_delete_elem(&vm_of_id, &id);
 }
 

@@ -149,7 +149,7 @@ part int bound_claims(__s32 cpu, struct meeting *m, __u64 now)
 		bound = low->time + FORGIVEN * debt_of(high) + virtual(high, options.slice_ns);
 		if (!before(bound, high->time))
 			return 0;
-		high->time = bound;
+		high->time = furthest = bound;
 	}
 	return 1;
 }

@@ -167,9 +167,11 @@ static bool take_shared(__u32 vm, __u32 class)
 
 	if (!v)
 		return false;
-	__sync_fetch_and_add(&v->taking[class & 1], 1);
-	taken = take_from(queue_of(ANY_CPU, vm, class));
-	__sync_fetch_and_add(&v->taking[class & 1], -1);
+	if (class != CRITICAL)
+		return take_from(queue_of(ANY_CPU, vm, class));
+	__sync_fetch_and_add(&v->taking, 1);
+	taken = take_from(queue_of(ANY_CPU, vm, CRITICAL));
+	__sync_fetch_and_add(&v->taking, -1);
 	return taken;
 }
 

@@ -69,7 +69,7 @@ struct vm {
 	__u64 critical_since; /* critical ones of it have waited all the time since, and none has begun to run */
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
-	__u32 taking[2];    /* of those, that a CPU is about to take: the kernel may wait for another's run queue first */
+	__u32 taking;	    /* critical ones of those, by CPUs: the kernel may wait for another's run queue first */
 	__u32 counted;	    /* of its weight, in active_weight */
 	bool has_queues;
 };
@@ -150,6 +150,7 @@ struct {
 static __u64 shared[2][WORDS]; /* VMs with threads that wait for any CPU */
 static __u32 words_used = 1;
 static __u64 active_weight; /* of all VMs with threads that run or wait */
+static __u64 furthest = EPOCH; /* the most V of those that have run since somebody was forgiven */
 static __u32 online_cpus = 1;
 static volatile __u32 zero; /* where loops begin to count: as the verifier does not know it, one turn says all of them to it */
 

@@ -152,6 +152,23 @@ def test_vms_that_slept_and_wake_together_have_saved_up_no_more_than_each_alone(
     assert used["awake"] / sum(used.values()) > 0.2
 
 
+def test_of_vms_that_wake_one_after_the_other_none_waits_for_the_rest(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """Nobody was ahead when they woke, so nothing lapses: what is due to them they have from then on."""
+    for name in ("first", "second"):
+        vms[name] = Vm(name)
+        vms[name].run(SLEEPER, {0})
+    time.sleep(2)
+    before = {name: vm.used_s() for name, vm in vms.items()}
+    for vm in vms.values():
+        vm.programs[0].send_signal(signal.SIGUSR1)
+        time.sleep(0.005)
+    time.sleep(0.5)
+    used = sorted(vm.used_s() - before[name] for name, vm in vms.items())
+    assert used[0] / sum(used) > 0.35
+
+
 def test_slots_of_vms_that_are_gone_are_used_again(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
     before = len(scheduler.vms())
     for number in range(40):
