@@ -53,6 +53,8 @@ def schedule_workloads(file: Path, level: int, directory: Path) -> None:
         told = configuration.load(file)
     except configuration.ConfigError as error:
         raise Refusal(ExitStatus.USAGE, *error.lines) from error
+    if (why := why_not()) is not None:
+        raise _refused(why)
     host = told.host.model_copy(update={"backend": BACKEND, "vm_level": level, "partial": True})
     told = told.model_copy(update={"policy": "none", "host": host})
     serve(Order(file, told, told.dry_run, None, None, directory))

@@ -21,7 +21,9 @@ from dasec.bpf.scx import (
     options,
     refuse_what_it_cannot_keep,
 )
+from dasec.commands import scx
 from dasec.commands.survey import render
+from dasec.errors import ExitStatus, Refusal
 from dasec.model import Capabilities
 
 WATCHDOG_NS = 5_000_000_000
@@ -68,6 +70,18 @@ def test_another_scheduler_is_named(host: Host, state: str) -> None:
     host.write(host.sysfs / "state", f"{state}\n")
     host.write(host.sysfs / "root/ops", "bpfland_1.1.4\n")
     assert host.refusal() == f"the sched_ext scheduler bpfland_1.1.4 is {state} already: stop it first"
+
+
+def test_whoever_asks_for_it_for_some_workloads_is_told_nothing_of_other_backends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command has chosen it, so a setting of the file would mend nothing."""
+    file, why = tmp_path / "dasec.toml", "the sched_ext scheduler bpfland is enabled already: stop it first"
+    file.write_text('[[workload]]\nname = "a"\npids = [1]\n')
+    monkeypatch.setattr(scx, "why_not", lambda: why)
+    with pytest.raises(Refusal) as refused:
+        scx.schedule_workloads(file, 2, tmp_path)
+    assert (refused.value.status, refused.value.lines) == (ExitStatus.HOST, (f"scx: {why}",))
 
 
 def test_isolated_cpus(host: Host) -> None:
