@@ -63,6 +63,7 @@ class _Vm(ctypes.Structure):
         ("cgroup", ctypes.c_uint64),
         ("weight", ctypes.c_uint32),
         ("threads", ctypes.c_uint32),
+        ("moved", ctypes.c_uint64),
         ("critical_since", ctypes.c_uint64),
         ("waits", ctypes.c_uint32 * 2),
         ("shared", ctypes.c_uint32 * 2),

@@ -541,6 +541,30 @@ static __noinline __u32 slot_of(__u64 id)
 	return slot ? *slot : REST;
 }
 
+/*
+ * The least V of VMs that run or wait: one that begins is not owed what they have had. The rest counts only without any: it makes
+ * the VM, so it always runs, but is mostly idle and behind.
+ */
+static __noinline __u64 time_to_begin_with(void)
+{
+	struct vm *rest = vm_at(REST);
+	struct bpf_iter_num slots;
+	__u64 least = 0;
+	int *slot;
+
+	bpf_iter_num_new(&slots, REST + 1, MAX_VMS);
+	while ((slot = bpf_iter_num_next(&slots))) {
+		struct vm *v = vm_at(*slot);
+
+		if (v && v->weight && v->threads && (!least || before(v->time, least)))
+			least = v->time;
+	}
+	bpf_iter_num_destroy(&slots);
+	if (!least && rest)
+		return rest->time;
+	return least;
+}
+
 SEC("struct_ops/dasec_cgroup_init")
 __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
@@ -562,9 +586,9 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 			continue;
 		if (make_queues(at)) /* it shares with the rest */
 			break;
+		v->time = time_to_begin_with();
 		v->weight = args->weight;
 		v->cgroup = id;
-		v->time = EPOCH;
 		host->rested_at = bpf_ktime_get_ns();
 		v->used_ns = v->critical_ns = 0;
 		if (words_used <= word_at(at))
@@ -583,10 +607,8 @@ void BPF_PROG(dasec_cgroup_exit, struct cgroup *cgrp)
 	__u32 *slot = bpf_map_lookup_elem(&vm_of_id, &id);
 	struct vm *v = slot ? vm_at(*slot) : NULL;
 
-	if (v) {
+	if (v)
 		v->weight = 0;
-		furthest = EPOCH; /* who is left says so by running */
-	}
 	bpf_map_delete_elem(&vm_of_id, &id);
 }
 

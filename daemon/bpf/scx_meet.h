@@ -59,13 +59,28 @@ static bool has_slept(const struct stay *s, __u64 now)
 	return before(now, s->woke_at + options.turn_ns);
 }
 
+/*
+ * How far a VM had come when another woke up, if both woke up within a turn: of what it has used since it woke up itself so much as
+ * of that time had passed. What it has moved by was not use.
+ */
+static __u64 time_when(const struct vm *v, const struct stay *s, const struct stay *woken, __u64 now)
+{
+	__u64 used = v->time - v->moved - s->woke_with, since = now - woken->woke_at, all = now - s->woke_at;
+
+	if (before(s->woke_at + options.turn_ns, woken->woke_at) || (__s64)used < 0)
+		return v->time;
+	if (before(all, since))
+		return v->time - used;
+	return v->time - ((used >> 10) * (since >> 10) / (all >> 10 ? all >> 10 : 1) << 10);
+}
+
 /* Whether anything has. It is over once it meets one that has not slept. */
 part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 {
 	struct vm *low = vm_at(low_vm), *high = vm_at(high_vm);
 	struct cpu *c = cpu_at(cpu);
 	struct stay *of_low, *of_high;
-	__u64 gone;
+	__u64 gone, then;
 
 	if (!c)
 		return false;
@@ -79,9 +94,10 @@ part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 		return false;
 	if (!of_high)
 		return false;
-	gone = high->time - low->time;
-	if ((__s64)gone <= 0)
+	if (!before(low->time, high->time))
 		return false;
+	then = time_when(high, of_high, of_low, now);
+	gone = before(low->time, then) ? then - low->time : 0;
 	if (gone > of_low->lapsing)
 		gone = of_low->lapsing;
 	if (!has_slept(of_low, now))
@@ -89,7 +105,7 @@ part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 	of_low->lapsing -= gone;
 	if (!has_slept(of_high, now))
 		of_low->lapsing = 0;
-	__sync_fetch_and_add(&low->time, gone);
+	move(low, gone);
 	return gone != 0;
 }
 
@@ -144,12 +160,12 @@ part int bound_claims(__s32 cpu, struct meeting *m, __u64 now)
 		bound = (m->settled ? m->settled_time : m->most) - SAVED_UP * due_time() - virtual(low, options.slice_ns);
 		if (!before(low->time, bound))
 			return 0;
-		low->time = bound;
+		move_to(low, bound);
 	} else {
 		bound = low->time + FORGIVEN * debt_of(high) + virtual(high, options.slice_ns);
 		if (!before(bound, high->time))
 			return 0;
-		high->time = furthest = bound;
+		move_to(high, bound);
 	}
 	return 1;
 }

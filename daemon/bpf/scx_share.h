@@ -55,8 +55,20 @@ static void give_back(struct thread *t)
 	if (v && t->ahead)
 		__sync_fetch_and_add(&v->time, -t->ahead);
 	t->ahead = 0;
-	if (v && before(furthest, v->time))
-		furthest = v->time;
+}
+
+static void move(struct vm *v, __u64 by)
+{
+	__sync_fetch_and_add(&v->time, by);
+	__sync_fetch_and_add(&v->moved, by);
+}
+
+/* Of several CPUs that do so at once the first one moves it. */
+static void move_to(struct vm *v, __u64 time)
+{
+	__u64 from = __sync_lock_test_and_set(&v->time, time);
+
+	__sync_fetch_and_add(&v->moved, time - from);
 }
 
 /* V of a VM that has what is due to it in twice that time, by the weights of all that are busy. */
@@ -90,12 +102,11 @@ static void count(struct vm *v, __u32 weight)
 
 /*
  * Its first thread there has woken up. What was due to it meanwhile on so many CPUs may lapse: nobody owes it time that it slept
- * through. But no more than others are ahead of it now: what they have from now on it does not sleep through.
+ * through.
  */
 static void begin_stay(struct stay *s, const struct vm *v, __u64 cpus, __u64 now)
 {
 	__u64 slept = now - s->slept_at, all = active_weight, most = SAVED_UP * due_time();
-	__u64 behind = before(v->time, furthest) ? furthest - v->time : 0;
 
 	if (slept > options.turn_ns)
 		slept = options.turn_ns;
@@ -104,9 +115,8 @@ static void begin_stay(struct stay *s, const struct vm *v, __u64 cpus, __u64 now
 	s->lapsing += slept * cpus * NEUTRAL_VM / (all ? all : NEUTRAL_VM);
 	if (s->lapsing > most)
 		s->lapsing = most;
-	if (s->lapsing > behind)
-		s->lapsing = behind;
 	s->rested_at = s->woke_at = now;
+	s->woke_with = v->time - v->moved;
 }
 
 static void begin_activity(struct vm *v, struct stay *host, __u64 now)

@@ -66,6 +66,7 @@ struct vm {
 	__u64 cgroup;
 	__u32 weight;	    /* 0: the slot is free */
 	__u32 threads;	    /* that run or wait */
+	__u64 moved;	    /* of V, what was not use */
 	__u64 critical_since; /* critical ones of it have waited all the time since, and none has begun to run */
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
@@ -80,6 +81,7 @@ struct stay {
 	__u64 rested_at; /* when it last slept, or ran with all its threads and was behind */
 	__u64 slept_at;
 	__u64 woke_at;
+	__u64 woke_with; /* V that it had used by then */
 	__u64 lapsing;	 /* V that was due to it while it slept */
 	__u32 threads;	 /* that run or wait; on the host see struct vm */
 };
@@ -150,7 +152,6 @@ struct {
 static __u64 shared[2][WORDS]; /* VMs with threads that wait for any CPU */
 static __u32 words_used = 1;
 static __u64 active_weight; /* of all VMs with threads that run or wait */
-static __u64 furthest = EPOCH; /* the most V of those that have run since somebody was forgiven */
 static __u32 online_cpus = 1;
 static volatile __u32 zero; /* where loops begin to count: as the verifier does not know it, one turn says all of them to it */
 
