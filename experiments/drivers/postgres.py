@@ -10,16 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dasec.lab.kit.driver import Place, WorkDone, WorkKind, WorkOrder
-from dasec.lab.kit.errors import failure
+from dasec.lab.kit.driver import Place, WorkKind, WorkOrder
 from dasec.lab.kit.load_driver import ToolRun, missing_tool
 from dasec.lab.kit.process import Child, free_port
 
-from .options import one_of, options_of
+from .keeping import KEEPING, Keeping, Tasks, is_kept, words
+from .options import options_of
 from .served import BESIDE, BURSTING, KEYED, asked_when_up, background_of, beside, client
 from .services import found
 
-KEEPING = "housekeeping"
 OPTIONS = {
     **{name: text for name, text in KEYED.items() if name != "connections"},
     **BESIDE,
@@ -50,7 +49,10 @@ SETTINGS: Mapping[str, str] = {
 }
 
 READY = "database system is ready to accept connections"
-CHECKPOINT, CLEANED = "checkpoint starting: wal", ("automatic vacuum of", "automatic analyze of")
+TASKS: Tasks = {
+    "checkpoint": ("checkpoint starting: wal",),
+    "automatic vacuum or analyze": ("automatic vacuum of", "automatic analyze of"),
+}
 
 NOBODY = ("--reuid=65534", "--regid=65534", "--clear-groups")
 PASSING = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
@@ -61,29 +63,8 @@ ENDS_S = 5.0
 
 
 @dataclass(slots=True)
-class Keeping(ToolRun):
+class Cluster(Keeping):
     """A PostgreSQL with a cluster of its own."""
-
-    data: Path = Path()
-    is_kept: bool = False
-    """Whether it has to write checkpoints and clean up."""
-    _before: int = 0
-
-    def begin(self, start_ns: int) -> None:
-        """Requests, and background."""
-        assert self.server is not None
-        self._before = len(_words(self.server.log))
-        ToolRun.begin(self, start_ns)  # a class with slots is made anew: super() has the old one
-
-    def finish(self) -> WorkDone:
-        """What was measured, if it kept house."""
-        done = ToolRun.finish(self)
-        assert self.server is not None
-        said = _words(self.server.log)[self._before :]
-        for what, words in (("checkpoint", (CHECKPOINT,)), ("automatic vacuum or analyze", CLEANED)):
-            if self.is_kept and not any(word in said for word in words):
-                raise failure(f"{self.order.name}: {KEEPING}: no {what} since requests began")
-        return done
 
     def stop(self) -> None:
         """All of it, and its files."""
@@ -91,8 +72,7 @@ class Keeping(ToolRun):
         if self.server.process.poll() is None:
             os.kill(self.server.process.pid, signal.SIGQUIT)  # at once, without a checkpoint
             self.server.wait(ENDS_S)
-        ToolRun.stop(self)
-        shutil.rmtree(self.data, ignore_errors=True)
+        Keeping.stop(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +98,12 @@ class Postgres:
         return OWN_PROCESSES + order.threads + background_of(order, options_of(order, OPTIONS))
 
     def critical(self, order: WorkOrder) -> tuple[str, ...]:
-        one_of(order, KEEPING, options_of(order, OPTIONS)[KEEPING], ("true", "false"))
+        is_kept(order, OPTIONS)
         return (NAME,)
 
     def start(self, order: WorkOrder, place: Place) -> ToolRun:
         options, port = options_of(order, OPTIONS), free_port()
-        is_kept = one_of(order, KEEPING, options[KEEPING], ("true", "false")) == "true"
+        tasks = TASKS if is_kept(order, OPTIONS) else {}
         order.folder.mkdir(parents=True)
         data = order.folder / "data"
         server = _server(self.program, order, place, data, port)
@@ -132,18 +112,14 @@ class Postgres:
             asked = {name: options[name] for name in KEYED if name in options}
             asked |= {"connections": str(order.threads), "port": str(port)}
             tool, besides = client(order, place, self.name, asked), beside(order, place, options)
-            return Keeping(order, tool, server, besides, data=data, is_kept=is_kept)
+            return Cluster(order, tool, server, besides, data=data, diary=server.log, tasks=tasks)
 
-        return asked_when_up(server, lambda: READY in _words(server.log), port, ask)
+        return asked_when_up(server, lambda: READY in words(server.log), port, ask)
 
 
 def _server(program: str, order: WorkOrder, place: Place, data: Path, port: int) -> Child:
-    words = (str(found(program) or program), str(data), "-p", str(port), "-h", place.listens_at)
+    called = (str(found(program) or program), str(data), "-p", str(port), "-h", place.listens_at)
     settings = (word for name, text in SETTINGS.items() for word in ("-c", f"{name}={text}"))
     another = (shutil.which("setpriv") or "setpriv", *NOBODY, *PASSING) if os.geteuid() == 0 else ()
-    command = (*another, *words, *settings)
+    command = (*another, *called, *settings)
     return Child.start(order.name, place, command, order.folder / "server.log", serves=(port,))
-
-
-def _words(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")

@@ -41,7 +41,10 @@ PLANNED = (
     "terms",
     "testbed",
 )
-DRIVERS = ("memcached", "nginx", "options", "postgres", "redis", "served", "servers", "services")
+DRIVERS = (
+    *("keeping", "memcached", "nginx", "options", "postgres", "redis"),
+    *("served", "servers", "services"),
+)
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
     *(REPOSITORY / f"experiments/drivers/{name}.py" for name in DRIVERS),
