@@ -33,6 +33,7 @@ TRIALS: Mapping[str, Trial] = {
     "redis": Trial(1, 500, options={"keys": "500"}),
     "nginx": Trial(2, 200),
     "postgres": Trial(2, 200, options={"keys": "500"}),
+    "rocksdb": Trial(2, 200, options={"keys": "500"}),
     "go": Trial(2, 200),
     "java": Trial(2, 100),
     "tailbench": Trial(2, 200, options={"load-s": "0"}),

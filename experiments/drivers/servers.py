@@ -9,9 +9,10 @@ from .memcached import Memcached
 from .nginx import Nginx
 from .postgres import Postgres
 from .redis import Redis
+from .rocksdb import RocksDb
 from .served import Server
 from .services import OWN_SERVICES
 
-_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), Postgres(), *OWN_SERVICES)
+_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), Postgres(), RocksDb(), *OWN_SERVICES)
 
 SERVERS: Mapping[str, Server] = {one.name: one for one in _ALL}

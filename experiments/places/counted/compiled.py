@@ -1,5 +1,5 @@
 """What is made for a guest's root by programs of Debian (experiments/services): services of our own source by
-compilers, a cluster of PostgreSQL by its initdb."""
+compilers, a cluster of PostgreSQL by its initdb, a server with RocksDB in it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Target:
 TARGETS: Mapping[str, Target] = {
     "dasec-go": Target("go", "GO", "usr/bin/go"),
     "dasec-postgres": Target("postgres", "INITDB", "usr/lib/postgresql/*/bin/initdb"),
+    "dasec-rocksdb": Target("rocksdb", "ROCKSDB", "usr/include/rocksdb/c.h"),
     "dasec-java": Target("java", "JDK", "usr/lib/jvm/*/bin/javac", 2),
 }
 """By their programs."""

@@ -42,7 +42,7 @@ PLANNED = (
     "testbed",
 )
 DRIVERS = (
-    *("keeping", "memcached", "nginx", "options", "postgres", "redis"),
+    *("keeping", "memcached", "nginx", "options", "postgres", "redis", "rocksdb"),
     *("served", "servers", "services"),
 )
 FILES = (

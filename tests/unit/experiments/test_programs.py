@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.drivers.postgres import Postgres
+from experiments.drivers.rocksdb import RocksDb
 from experiments.drivers.servers import SERVERS
 from experiments.drivers.services import OWN_SERVICES
 from experiments.places.counted import compiled as compiling
@@ -56,7 +57,7 @@ def test_a_compiler_that_fails_is_one_line_with_its_words(root: Path, tmp_path: 
 
 
 def test_what_is_made_of_our_source_is_what_our_drivers_start() -> None:
-    assert set(TARGETS) == {one.program for one in (Postgres(), *OWN_SERVICES)}
+    assert set(TARGETS) == {one.program for one in (Postgres(), RocksDb(), *OWN_SERVICES)}
     assert {SERVERS[target.name].program for target in TARGETS.values()} == set(TARGETS)
 
 

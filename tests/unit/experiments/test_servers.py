@@ -84,7 +84,7 @@ def test_a_server_that_nobody_knows_is_refused_with_those_that_are_known(tmp_pat
     file = tmp_path / "wrong.toml"
     file.write_text(ONE.replace('"memcached"', '"oracle"'))
     with pytest.raises(
-        Refusal, match="oracle is unknown: known are memcached, redis, nginx, postgres, go, java"
+        Refusal, match="oracle is unknown: known are memcached, redis, nginx, postgres, rocksdb, go, java"
     ):
         read(file)
 
