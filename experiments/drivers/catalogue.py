@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dasec.lab.kit.driver import Driver
 
 from . import stressng, sysbench
+from .dbbench import DbBench
 from .fanout import FanOut
 from .gluoncv import MODELS, GluonCV
 from .hackbench import Hackbench
@@ -30,6 +31,7 @@ def _all() -> tuple[Driver, ...]:
         stressng.StressNg("stress-ng-burstable", stressng.BURSTABLE),
         Schbench(),
         Hackbench(),
+        DbBench(),
     )
 
 

@@ -42,6 +42,7 @@ TRIALS: Mapping[str, Trial] = {
     "matrixmul": Trial(3),
     "sysbench-threads": Trial(warmup_s=0.0),
     "stress-ng": Trial(1, warmup_s=0.0),
+    "db-bench": Trial(2, options={"write-kb-per-s": "2000"}),
     "hackbench": Trial(4, options={"loops": "100"}),
 }
 """By name, or by how the name begins."""

@@ -24,7 +24,14 @@ from .test_memcached import server
 from .tool import Tool
 
 NATIVE = ("fanout", "memcached", "matrixmul")
-PACKAGED = ("sysbench-cpu", "sysbench-threads", "stress-ng-capped", "stress-ng-burstable", "hackbench")
+PACKAGED = (
+    "sysbench-cpu",
+    "sysbench-threads",
+    "stress-ng-capped",
+    "stress-ng-burstable",
+    "hackbench",
+    "db-bench",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +103,23 @@ def test_stopping_leaves_no_process_and_can_be_done_again(name: str, tmp_path: P
     assert [in_session(leader) for leader in sessions] == [()] * len(sessions)
 
 
+def test_a_db_bench_is_filled_before_it_waits_and_leaves_no_files(tmp_path: Path) -> None:
+    driver, asked = DRIVERS["db-bench"], order(tmp_path / "order", options={"keys": "500"})
+    reason = driver.missing()
+    if reason is not None:
+        refuse(reason)
+    running = driver.start(asked, Anywhere())
+    try:
+        running.await_up()
+        files = sorted((asked.folder / "data").iterdir())
+        time.sleep(1.5)  # longer than the whole order
+        running.ensure_alive()
+        assert sorted((asked.folder / "data").iterdir()) == files
+    finally:
+        running.stop()
+    assert not (asked.folder / "data").exists()
+
+
 def test_a_memcached_that_runs_already_is_asked_and_left_alone(tmp_path: Path) -> None:
     port = free_port()
     with server(port) as process:
@@ -125,6 +149,8 @@ def test_a_memcached_that_runs_already_is_asked_and_left_alone(tmp_path: Path) -
         ("matrixmul", 1, {}, "one: threads: must be at least 2, main and a worker, got '1'"),
         ("matrixmul", 2, {"size": "big"}, "one: size: must be a whole number from 1 on, got 'big'"),
         ("hackbench", 3, {}, "one: threads: must be even and at least 2, got '3'"),
+        ("db-bench", 1, {}, "one: threads: must be at least 2, one of them writes, got '1'"),
+        ("db-bench", 2, {"keys": "many"}, "one: keys: must be a whole number from 1 on, got 'many'"),
         ("schbench", 1, {}, "one: threads: must be at least 2, one of them wakes, got '1'"),
         ("stress-ng-capped", 1, {"load": "much"}, "one: load: must be a whole number"),
         ("sysbench-cpu", 1, {"thread-locks": "2"}, "one: thread-locks: is no option"),

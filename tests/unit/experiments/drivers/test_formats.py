@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.drivers import hackbench, schbench, stressng, sysbench
+from experiments.drivers import dbbench, hackbench, schbench, stressng, sysbench
 
 # sysbench 1.0.20: cpu --threads=1 --report-checkpoints=1 --time=2
 SYSBENCH = """\
@@ -95,6 +95,25 @@ at 103.00
 Running in threaded mode with 1 groups using 4 file descriptors each (== 4 tasks)
 """
 
+# db_bench of RocksDB 7.8.3: fillseq, then readwhilewriting --threads=1 --duration=1 --statistics
+DB_BENCH = """\
+DB path: [/tmp/db]
+fillseq      :      20.374 micros/op 20950 ops/sec 0.095 seconds 2000 operations;    2.3 MB/s
+DB path: [/tmp/db]
+readwhilewriting :       4.960 micros/op 195684 ops/sec 1.032 seconds 201999 operations; \
+  21.6 MB/s (201999 of 201999 found)
+rocksdb.db.get.micros P50 : 2.419341 P95 : 4.493123 P99 : 5.833750 P100 : 20750.000000 \
+COUNT : 201999 SUM : 916701
+rocksdb.compaction.times.micros P50 : 4400.000000 P95 : 7242.000000 P99 : 7242.000000 P100 : 7242.000000 \
+COUNT : 2 SUM : 10583
+rocksdb.compaction.times.cpu_micros P50 : 2650.000000 P95 : 2799.000000 P99 : 2799.000000 P100 : 2799.000000 \
+COUNT : 2 SUM : 5449
+rocksdb.blobdb.get.micros P50 : 0.000000 P95 : 0.000000 P99 : 0.000000 P100 : 0.000000 \
+COUNT : 0 SUM : 0
+rocksdb.db.flush.micros P50 : 4950.000000 P95 : 8954.000000 P99 : 8954.000000 P100 : 8954.000000 \
+COUNT : 5 SUM : 24723
+"""
+
 
 def test_sysbench_counts_from_its_checkpoint_on() -> None:
     outcome = sysbench.parse(SYSBENCH)
@@ -163,3 +182,31 @@ def test_an_old_schbench_is_named() -> None:
 def test_too_long_a_hackbench_run_is_named(text: str, warmup_s: float) -> None:
     with pytest.raises(ValueError, match="ask for fewer loops"):
         hackbench.parse(text, warmup_s, 4000)
+
+
+def test_db_bench_counts_reads_and_has_rocksdbs_own_times() -> None:
+    outcome = dbbench.parse(DB_BENCH)
+    assert (outcome.work, outcome.unit, outcome.seconds) == (201999, "reads", 1.032)
+    assert outcome.latencies is None
+    assert outcome.figures == {
+        "get_mean_us": pytest.approx(4.53815, abs=1e-5),
+        "get_p95_us": 4.493123,
+        "get_p99_us": 5.83375,
+        "get_max_us": 20750,
+    }
+
+
+@pytest.mark.parametrize(
+    ("counted", "instead", "complaint"),
+    [
+        ("COUNT : 5 SUM : 24723", "COUNT : 0 SUM : 0", "flushed nothing"),
+        ("COUNT : 2 SUM : 10583", "COUNT : 0 SUM : 0", "compacted nothing"),
+        ("rocksdb.db.flush", "rocksdb.db.other", "printed no line like"),
+        ("readwhilewriting", "readrandom", "printed no line like"),
+    ],
+)
+def test_a_db_bench_without_a_flush_a_compaction_or_reads_is_an_error(
+    counted: str, instead: str, complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        dbbench.parse(DB_BENCH.replace(counted, instead))
