@@ -152,43 +152,6 @@ def test_vms_that_slept_and_wake_together_have_saved_up_no_more_than_each_alone(
     assert used["awake"] / sum(used.values()) > 0.2
 
 
-def test_of_vms_that_wake_one_after_the_other_none_waits_for_the_rest(
-    scheduler: Scheduler, vms: dict[str, Vm]
-) -> None:
-    """Nobody was ahead when they woke, so nothing lapses: what is due to them they have from then on."""
-    vms |= {name: Vm(name) for name in ("first", "second")}
-    for vm in vms.values():
-        vm.run(SLEEPER, {0})
-    time.sleep(2)
-    before = {name: vm.used_s() for name, vm in vms.items()}
-    for vm in vms.values():
-        vm.programs[0].send_signal(signal.SIGUSR1)
-        time.sleep(0.005)
-    time.sleep(0.5)
-    used = sorted(vm.used_s() - before[name] for name, vm in vms.items())
-    assert used[0] / sum(used) > 0.35
-
-
-def test_a_vm_that_begins_is_not_owed_what_others_have_had_before(
-    scheduler: Scheduler, vms: dict[str, Vm]
-) -> None:
-    vms["old"] = Vm("old")
-    vms["old"].run(HOG, {0})
-    time.sleep(2)
-    vms["new"] = new = Vm("new")
-
-    def enter() -> None:
-        os.sched_setaffinity(0, {0})
-        (new.path / "cgroup.procs").write_text(str(os.getpid()))
-
-    before = {name: vm.used_s() for name, vm in vms.items()}
-    endless = ["/bin/sh", "-c", "while :; do :; done"]
-    new.programs.append(subprocess.Popen(endless, stdout=subprocess.PIPE, preexec_fn=enter))
-    time.sleep(0.5)
-    used = {name: vm.used_s() - before[name] for name, vm in vms.items()}
-    assert used["new"] / sum(used.values()) == pytest.approx(0.5, abs=0.12)
-
-
 def test_slots_of_vms_that_are_gone_are_used_again(scheduler: Scheduler, vms: dict[str, Vm]) -> None:
     before = len(scheduler.vms())
     for number in range(40):

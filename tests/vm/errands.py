@@ -6,9 +6,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.places.counted.cpus import Cpus
 from experiments.places.counted.machine import Run, Task, measure
 from experiments.results.store import RUNS
 from experiments.studies.bandwidth.guest import machine_of
+from experiments.studies.sched_ext import shares
+from experiments.studies.sched_ext.fairness import Contest
+from experiments.studies.sched_ext.scripts import SEEN
 from experiments.studies.testbed.quick import quick
 from guests.boot import GuestRun
 from guests.built import REPOSITORY, guest_image, patched_image, sched_ext_image
@@ -86,6 +90,23 @@ class ShortFigures:
             machine = machine_of("6.12-debian", 3, Path(scratch))
             task = Task("short figures", ",".join(SHORT), len(SHORT))
             return tuple(measure(machine, task, lambda: None).runs)
+
+
+@dataclass(frozen=True, slots=True)
+class OneContest:
+    """For CPU time, between VMs on our sched_ext scheduler: one that every change of it is tried on."""
+
+    name: str
+    seconds: float
+
+    def __call__(self) -> Contest:
+        cpus = Cpus(shares.CPUS, shares.MIPS, shares.TURN)
+        (number,) = (-1 - at for at, one in enumerate(SEEN) if one.name == self.name)
+        with tempfile.TemporaryDirectory() as scratch:
+            machine = shares.machine(Path(scratch), cpus)
+            task = shares.task("dasec", self.seconds, cpus, (number,))
+            (run,) = measure(machine, task, lambda: None).runs
+        return shares.contest(run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,8 @@ def start(actors: Actors, a_ms: float) -> None:
     for number in range(actors.threads):
         if actors.kind == "hog":
             child(hog)
+        elif actors.kind == "late":
+            child(partial(come_late, actors.sleep_ms / 1000))
         elif actors.kind == "forker":
             child(partial(fork, turns))
         else:
@@ -131,6 +133,11 @@ def start(actors: Actors, a_ms: float) -> None:
 def hog() -> NoReturn:
     while True:
         burn(LOOP)
+
+
+def come_late(sleep_s: float) -> NoReturn:
+    time.sleep(sleep_s)
+    hog()
 
 
 def fork(turns: int) -> NoReturn:

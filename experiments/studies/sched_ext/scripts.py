@@ -16,7 +16,8 @@ ODDS_OF_EQUAL_WEIGHTS, ODDS_OF_ONE_CPU, ODDS_OF_AN_ATTACK = 0.4, 0.3, 0.7
 class Actors:
     """Threads that do one thing: `hog` computes; `faker` hands a turn of `run_ms` around a ring of all, as
     one does that is waited for; `sleeper` computes for `run_ms` and sleeps for `sleep_ms`; `herd` does so,
-    all at the same moment; `forker` has children that compute for `run_ms` and end."""
+    all at the same moment; `forker` has children that compute for `run_ms` and end; `late` sleeps for
+    `sleep_ms` and then computes."""
 
     kind: str
     threads: int
@@ -34,7 +35,7 @@ class Vm:
     @property
     def hogs(self) -> int:
         """Threads that always want to run."""
-        return sum(one.threads for one in self.actors if one.kind == "hog")
+        return sum(one.threads for one in self.actors if one.kind in ("hog", "late"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,11 @@ SEEN = (
     Script(
         "one beside forks",
         (Vm(100, (Actors("hog", 2),)), Vm(100, (Actors("hog", 2), Actors("forker", 3, 2.0)))),
+    ),
+    Script(
+        "four that wake one after the other",
+        tuple(Vm(100, (Actors("late", 2, 0.0, 1500.0 + 5 * number),)) for number in range(4)),
+        True,
     ),
 )
 """Those that every change is tried on. Of the first two the rule before had 16 % of a CPU and 6 % of two."""

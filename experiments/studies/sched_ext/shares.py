@@ -15,7 +15,7 @@ from ...places.counted.batch import measure_all
 from ...places.counted.cpus import Cpus
 from ...places.counted.image import Inside
 from ...places.counted.kernels import SCHED_EXT, kernel_for, or_refuse
-from ...places.counted.machine import Machine, Task, Told, make_machine
+from ...places.counted.machine import Machine, Run, Task, Told, make_machine
 from .fairness import Contest, draw, summary, table
 from .scripts import script
 
@@ -45,8 +45,17 @@ def contests(kept: Path) -> list[Contest]:
     """Those that are kept."""
     if not kept.exists():
         return []
-    runs = map(json.loads, kept.read_text(encoding="utf-8").splitlines())
-    return [Contest(run["name"], tuple(run["got"]), tuple(run["due"])) for run in runs]
+    return [contest(json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
+
+
+def contest(run: Run) -> Contest:
+    """As the guest tells it."""
+    return Contest(str(run["name"]), _cpus(run["got"]), _cpus(run["due"]))
+
+
+def _cpus(told: object) -> tuple[float, ...]:
+    assert isinstance(told, list)
+    return tuple(map(float, told))
 
 
 @click.command()

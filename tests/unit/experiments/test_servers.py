@@ -158,8 +158,8 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         (postgres, "critical", 0.65, 0.65),
         (postgres, "oracle", 0.69, 0.70),
         (postgres, "scx", 0.31, 0.14),
-        (redis, "critical", 0.52, 0.54),
-        (redis, "scx", 0.27, 0.07),
+        (redis, "critical", 0.59, 0.62),
+        (redis, "scx", 0.28, 0.06),
         (shared, "critical", 0.42, 0.44),
         (shared, "scx", 0.26, 0.06),
         (rocksdb, "scx", 0.24, 0.04),
@@ -174,16 +174,10 @@ def over_plain(cell: Cell, of: str = "mean") -> list[float]:
     return [b.value(of) / a.value(of) for a, b in zip(plain.tenants, ours.tenants, strict=True)]
 
 
-def test_no_vm_has_a_higher_mean_on_our_own_scheduler_and_one_a_higher_p99() -> None:
-    assert max(max(over_plain(cell)) for cell in KEPT) == pytest.approx(0.61, abs=0.005)
-    (redis,) = (cell for cell in KEPT if cell.file == "redis-busy")
-    assert [(c.file, vm) for c in KEPT for vm, one in enumerate(over_plain(c, "p99")) if one > 1] == [
-        (redis.file, 0)
-    ]
-    assert over_plain(redis, "p99")[0] == pytest.approx(1.59, abs=0.005)
-    first, *others = (one.value("p99") for one in redis.runs("scx")[0].tenants)
-    assert first == pytest.approx(21.5e6, rel=0.01)
-    assert max(others) < 0.55e6
+def test_no_vm_has_more_of_its_mean_or_p99_on_our_own_scheduler_than_the_pages_say() -> None:
+    assert sum(len(over_plain(cell)) for cell in KEPT) == 72
+    for of, most in (("mean", 0.60), ("p99", 0.54)):
+        assert max(max(over_plain(cell, of)) for cell in KEPT) == pytest.approx(most, abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +213,10 @@ def test_other_seeds_give_the_published_table_and_no_vm_loses_in_any() -> None:
     for cell in SEEDS:
         assert cell.word("scx") == "gain"
         assert max(over_plain(cell)) < 0.58
-        worst = 1.0 if cell.file == "redis-busy-3" else 0.36
-        assert max(over_plain(cell, "p99")) < worst
-        assert cell.done("scx") == pytest.approx((1, 1), abs=0.03)
+        assert max(over_plain(cell, "p99")) < 0.36
+        requests, cores = cell.done("scx")
+        assert requests == pytest.approx(1, abs=0.03)
+        assert cores == pytest.approx(1, abs=0.06 if cell.file.startswith("redis") else 0.03)  # as above
 
 
 def test_two_more_seeds_of_go_say_the_same() -> None:
@@ -232,13 +227,11 @@ def test_two_more_seeds_of_go_say_the_same() -> None:
         assert max(over_plain(cell)) < 0.335
 
 
-def test_with_a_second_seed_no_vm_with_redis_waits_long_and_with_a_third_the_first_again() -> None:
-    second, third = (cell for cell in SEEDS if cell.file.startswith("redis"))
-    assert max(one.value("p99") for one in second.runs("scx")[0].tenants) < 0.6e6
-    first, *others = (one.value("p99") for one in third.runs("scx")[0].tenants)
-    assert first == pytest.approx(6.2e6, rel=0.01)
-    assert over_plain(third, "p99")[0] == pytest.approx(0.86, abs=0.005)
-    assert max(others) < 0.6e6
+def test_no_vm_with_redis_waits_long_with_any_seed() -> None:
+    redis = [cell for cell in (*KEPT, *SEEDS) if cell.file.startswith("redis-busy")]
+    assert len(redis) == 3
+    for cell in redis:
+        assert max(one.value("p99") for one in cell.runs("scx")[0].tenants) < 0.55e6
 
 
 HOST = curve.points(CURVE)

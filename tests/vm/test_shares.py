@@ -1,0 +1,22 @@
+"""VMs contend for CPUs on our sched_ext scheduler, in a counted guest, so it is the same each time."""
+
+from __future__ import annotations
+
+import pytest
+
+from guests.qemu import Qemu
+from tests.ahead import Ahead
+from tests.vm.errands import OneContest
+
+LATE = OneContest("four that wake one after the other", 1.0)
+
+pytestmark = [pytest.mark.vm, pytest.mark.ahead.with_args(LATE)]
+
+
+def test_of_four_vms_that_wake_one_after_the_other_none_waits_for_the_others(
+    ahead: Ahead, qemu: Qemu
+) -> None:
+    """In the first half second, 5 ms apart. When all that was due to a sleeper could lapse, one of them had
+    nothing (docs/decisions/0089-nobody-was-ahead.md)."""
+    got = ahead.result(LATE).got
+    assert [one / sum(got) for one in got] == pytest.approx([0.25] * 4, abs=0.07)
