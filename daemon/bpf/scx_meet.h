@@ -74,7 +74,7 @@ static __u64 time_when(const struct vm *v, const struct stay *s, const struct st
 	return v->time - ((used >> 10) * (since >> 10) / (all >> 10 ? all >> 10 : 1) << 10);
 }
 
-/* Whether anything has. It is over once it meets one that has not slept. */
+/* Whether anything has, and so the CPU looks around again: for a slice at least. It is over once it meets one that has not slept. */
 part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 {
 	struct vm *low = vm_at(low_vm), *high = vm_at(high_vm);
@@ -100,7 +100,7 @@ part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 	gone = before(low->time, then) ? then - low->time : 0;
 	if (gone > of_low->lapsing)
 		gone = of_low->lapsing;
-	if (!has_slept(of_low, now))
+	if (!has_slept(of_low, now) || gone < virtual(low, options.slice_ns))
 		gone = 0;
 	of_low->lapsing -= gone;
 	if (!has_slept(of_high, now))

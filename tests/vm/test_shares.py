@@ -19,4 +19,4 @@ def test_of_four_vms_that_wake_one_after_the_other_none_waits_for_the_others(
     """In the first half second, 5 ms apart. When all that was due to a sleeper could lapse, one of them had
     nothing (docs/decisions/0089-nobody-was-ahead.md)."""
     got = ahead.result(LATE).got
-    assert [one / sum(got) for one in got] == pytest.approx([0.25] * 4, abs=0.07)
+    assert min(got) > 0.15 * sum(got)

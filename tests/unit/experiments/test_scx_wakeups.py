@@ -12,6 +12,8 @@ from experiments.studies.sched_ext.wakeups import draw, instructions, rows, runs
 FOLDER = Path(__file__).parents[3] / "experiments/studies/sched_ext"
 RUNS = FOLDER / "cost-results"
 KEPT, SEVEN_TRIES = RUNS / "wakeups.jsonl", RUNS / "seven-tries.jsonl"
+LESS_LAPSES = RUNS / "nobody-was-ahead.jsonl"
+"""Decision 0089."""
 """The latter is from before decision 0088."""
 
 BEFORE, AFTER = RUNS / "before.jsonl", RUNS / "after.jsonl"
@@ -40,7 +42,7 @@ def test_the_kernels_own_costs_the_same_when_it_runs_again() -> None:
         assert row.costs[ARMS[-1]] == pytest.approx(row.costs[ARMS[0]], rel=0.05), row
 
 
-@pytest.mark.parametrize("kept", [KEPT, SEVEN_TRIES, BEFORE, AFTER])
+@pytest.mark.parametrize("kept", [KEPT, SEVEN_TRIES, BEFORE, AFTER, LESS_LAPSES])
 def test_the_page_has_the_table_of_the_kept_runs(kept: Path) -> None:
     assert f"\n\n{table(runs_in(kept))}\n\n" in (FOLDER / "README.md").read_text(encoding="utf-8")
 
@@ -60,6 +62,15 @@ def test_tries_in_vain_were_most_of_what_a_wake_up_on_sixteen_cpus_cost() -> Non
     assert now[2, free] < 0.93 * before[2, free]
     for where in before.keys() - {(16, free), (2, free)}:
         assert now[where] == pytest.approx(before[where], rel=0.04)
+
+
+def test_since_less_lapses_only_free_pairs_cost_more_on_two_cpus() -> None:
+    now, before = (
+        {(row.cpus, row.scene): row.ratio for row in rows(runs_in(kept))} for kept in (LESS_LAPSES, KEPT)
+    )
+    free = (2, SCENES[-1].name)
+    assert (now.pop(free), before[free]) == pytest.approx((1.39, 1.28), abs=0.02)
+    assert now == pytest.approx({where: before[where] for where in now}, rel=0.02)
 
 
 def test_only_threads_that_all_cpus_share_cost_the_more_the_more_cpus_there_are() -> None:
