@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from ..linux import cpulist, sched_ext
+from ..linux import cpus, sched_ext
 from ..linux.one_line import one_line
 from .libbpf import BpfObject, BpfUnavailable, load
 
@@ -48,8 +48,11 @@ class Options(ctypes.Structure):
         ("touch_ns", ctypes.c_uint64),
         ("short_ns", ctypes.c_uint64),
         ("endless_ns", ctypes.c_uint64),
+        ("far_ns", ctypes.c_uint64),
         ("bucket_percent", ctypes.c_uint32),
         ("chain_percent", ctypes.c_uint32),
+        ("caches", ctypes.c_uint32),
+        ("cache_of", ctypes.c_uint16 * MAX_CPUS),
     )
 
 
@@ -97,6 +100,7 @@ class VmTime(NamedTuple):
 
 def options(vm_level: int) -> Options:
     """The scheduler's own numbers, for VMs that are the cgroups at this depth."""
+    caches = cpus.cache_of()
     return Options(
         cpus=len(_possible()),
         vm_level=vm_level,
@@ -109,8 +113,11 @@ def options(vm_level: int) -> Options:
         touch_ns=3000 * MS,
         short_ns=5 * MS,
         endless_ns=50 * MS,
+        far_ns=40 * MS,
         bucket_percent=50,
         chain_percent=25,
+        caches=len(set(caches.values())),
+        cache_of=tuple(caches.get(cpu, 0) for cpu in range(MAX_CPUS)),
     )
 
 
@@ -231,7 +238,7 @@ def why_not() -> str | None:
 
 def _possible() -> range:
     """CPUs that may ever be online; they are numbered from 0."""
-    last = max(cpulist.parse(Path("/sys/devices/system/cpu/possible").read_text(encoding="ascii")))
+    last = max(cpus.possible())
     if last >= MAX_CPUS:
         raise BpfUnavailable(f"this machine may have {last + 1} CPUs, and the scheduler knows {MAX_CPUS}")
     return range(last + 1)

@@ -124,9 +124,13 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 /* 6.12, and 6.13 to 6.18 beside the new names (torvalds/linux cc26abb1a19a). */
 extern void scx_bpf_dispatch(struct task_struct *p, __u64 dsq_id, __u64 slice, __u64 enq_flags) __ksym __weak;
 extern bool scx_bpf_consume(__u64 dsq_id) __ksym __weak;
+extern bool scx_bpf_dispatch_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p, __u64 dsq_id,
+				      __u64 enq_flags) __ksym __weak;
 /* From 6.13 on. */
 extern void scx_bpf_dsq_insert(struct task_struct *p, __u64 dsq_id, __u64 slice, __u64 enq_flags) __ksym __weak;
 extern bool scx_bpf_dsq_move_to_local(__u64 dsq_id) __ksym __weak;
+extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, __u64 dsq_id,
+			     __u64 enq_flags) __ksym __weak;
 
 extern const struct pcpu_hot pcpu_hot __ksym __weak;
 extern const int __preempt_count __ksym __weak;

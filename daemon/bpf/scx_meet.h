@@ -102,10 +102,9 @@ part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 		gone = of_low->lapsing;
 	if (!has_slept(of_low, now) || gone < virtual(low, options.slice_ns))
 		gone = 0;
-	of_low->lapsing -= gone;
-	if (!has_slept(of_high, now))
-		of_low->lapsing = 0;
-	move(low, gone);
+	of_low->lapsing = has_slept(of_high, now) ? of_low->lapsing - gone : 0;
+	if (gone)
+		move(low, gone);
 	return gone != 0;
 }
 

@@ -12,6 +12,7 @@
 #include "scx_share.h"
 
 #define QUEUES (1ULL << 40)
+#define LOOKED_AT_THREADS 8 /* for one that last ran near */
 #define CPU_WORD (MAX_CPUS / 64 - 1) /* bounds the number of a word of CPUs */
 
 static __u64 queue_of(__s32 cpu, __u32 vm, __u32 class)
@@ -160,17 +161,56 @@ static bool take_own(struct cpu *c, __s32 cpu, __u32 vm, __u32 class)
 	return taken;
 }
 
-static bool take_shared(__u32 vm, __u32 class)
+static bool move_here(struct bpf_iter_scx_dsq *waiting, struct task_struct *p)
 {
+	if (scx_bpf_dsq_move)
+		return scx_bpf_dsq_move(waiting, p, SCX_DSQ_LOCAL, 0);
+	return scx_bpf_dispatch_from_dsq ? scx_bpf_dispatch_from_dsq(waiting, p, SCX_DSQ_LOCAL, 0) : false;
+}
+
+/* Whether what this CPU's cache has of it may still be of use. */
+static bool ran_near(struct task_struct *p, __s32 cpu)
+{
+	__u32 last = scx_bpf_task_cpu(p);
+
+	return options.cache_of[last & (MAX_CPUS - 1)] == options.cache_of[cpu & (MAX_CPUS - 1)];
+}
+
+/* Of those that came first one that last ran near; none if the first of all has waited so long that it may go anywhere. */
+part int take_near(__s32 cpu, __u64 queue, __u64 now)
+{
+	struct bpf_iter_scx_dsq waiting;
+	struct task_struct *p;
+	bool taken = false;
+	__u32 looked_at = zero;
+
+	bpf_iter_scx_dsq_new(&waiting, queue, 0);
+	while (looked_at < LOOKED_AT_THREADS && (p = bpf_iter_scx_dsq_next(&waiting))) {
+		struct thread *t = thread_of(p);
+
+		if (!looked_at++ && t && before(t->waits_since + options.far_ns, now))
+			break;
+		if (!ran_near(p, cpu) || !bpf_cpumask_test_cpu(cpu, scx_of(p)->cpus_ptr))
+			continue;
+		taken = move_here(&waiting, p);
+		break;
+	}
+	bpf_iter_scx_dsq_destroy(&waiting);
+	return taken;
+}
+
+static bool take_shared(__s32 cpu, __u32 vm, __u32 class)
+{
+	__u64 queue = queue_of(ANY_CPU, vm, class);
 	struct vm *v = vm_at(vm);
 	bool taken;
 
 	if (!v)
 		return false;
 	if (class != CRITICAL)
-		return take_from(queue_of(ANY_CPU, vm, class));
+		return (options.caches > 1 && take_near(cpu, queue, bpf_ktime_get_ns())) || take_from(queue);
 	__sync_fetch_and_add(&v->taking, 1);
-	taken = take_from(queue_of(ANY_CPU, vm, CRITICAL));
+	taken = take_from(queue);
 	__sync_fetch_and_add(&v->taking, -1);
 	return taken;
 }
@@ -186,11 +226,11 @@ part int take(__s32 cpu, __u32 vm, __u32 class)
 	class &= 1;
 	own = c->own[class][word_at(vm)] & bit_of(vm);
 	any = shared[class][word_at(vm)] & bit_of(vm);
-	if (own && any && c->turns++ & 1 && take_shared(vm, class))
+	if (own && any && c->turns++ & 1 && take_shared(cpu, vm, class))
 		return true;
 	if (own && take_own(c, cpu, vm, class))
 		return true;
-	return any && take_shared(vm, class);
+	return any && take_shared(cpu, vm, class);
 }
 
 /* When the first of a queue began to wait; 0 if nobody does. */

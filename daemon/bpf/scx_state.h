@@ -32,8 +32,11 @@ struct options {
 	__u64 touch_ns;
 	__u64 short_ns;
 	__u64 endless_ns;
+	__u64 far_ns;
 	__u32 bucket_percent;
 	__u32 chain_percent;
+	__u32 caches; /* last-level ones */
+	__u16 cache_of[MAX_CPUS];
 };
 
 const volatile struct options options;

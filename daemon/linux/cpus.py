@@ -58,6 +58,19 @@ def cores_of(sysfs: str = SYSFS) -> Mapping[int, tuple[int, int]]:
     return cores
 
 
+def cache_of(sysfs: str = SYSFS) -> Mapping[int, int]:
+    """The last-level cache of each online CPU, by the first CPU that has it. Where each core has one of its
+    own, or the kernel tells nothing of caches, all of a socket are one."""
+    caches, sockets, cores = dict[int, int](), dict[int, int](), cores_of(sysfs)
+    for cpu, (socket, _) in cores.items():
+        place = f"{sysfs}/devices/system/cpu/cpu{cpu}/cache"
+        last = max(_indices(place), key=lambda index: _number_at(f"{place}/{index}/level", 0), default="")
+        sharing = _list_at(f"{place}/{last}/shared_cpu_list") if last else frozenset[int]()
+        of_one_core = len({cores[one] for one in sharing if one in cores}) < 2
+        caches[cpu] = sockets.setdefault(socket, cpu) if of_one_core else min(sharing)
+    return caches
+
+
 def capacity_of(sysfs: str = SYSFS) -> Mapping[int, int]:
     """How much each online CPU does in a time, the largest 1024; empty where all are alike, or the kernel
     does not say. From cpu_capacity (arm, riscv), else from the highest performance of ACPI's CPPC (x86). What
@@ -72,6 +85,13 @@ def capacity_of(sysfs: str = SYSFS) -> Mapping[int, int]:
                 for cpu, number in found.items()
             }
     return {}
+
+
+def _indices(place: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(place) if name.startswith("index"))
+    except FileNotFoundError:
+        return []
 
 
 def _number_at(path: str, unknown: int) -> int:

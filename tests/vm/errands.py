@@ -10,7 +10,7 @@ from experiments.places.counted.cpus import Cpus
 from experiments.places.counted.machine import Run, Task, measure
 from experiments.results.store import RUNS
 from experiments.studies.bandwidth.guest import machine_of
-from experiments.studies.sched_ext import shares
+from experiments.studies.sched_ext import caches, shares
 from experiments.studies.sched_ext.fairness import Contest
 from experiments.studies.sched_ext.scripts import SEEN
 from experiments.studies.testbed.quick import quick
@@ -107,6 +107,18 @@ class OneContest:
             task = shares.task("dasec", self.seconds, cpus, (number,))
             (run,) = measure(machine, task, lambda: None).runs
         return shares.contest(run)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoCaches:
+    """Who computes on CPUs of two caches, on our scheduler and others."""
+
+    seconds: float
+
+    def __call__(self) -> tuple[Run, ...]:
+        with tempfile.TemporaryDirectory() as scratch:
+            machine = caches.machine(Path(scratch))
+            return tuple(measure(machine, caches.task(self.seconds), lambda: None).runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,3 +118,30 @@ def test_the_topology_knows_smt_siblings_and_small_cores(tree: Tree) -> None:
     assert topology.are_siblings(Core(0), Core(1))
     assert not topology.are_siblings(Core(0), Core(3))
     assert topology.without(Core(0)).cores == (1, 3)
+
+
+def test_the_last_level_of_the_caches_says_who_shares_one(tree: Tree) -> None:
+    machine(tree)
+    for cpu in range(4):
+        tree.write(f"{CPU}/cpu{cpu}/topology/core_id", f"{cpu}\n")
+    for cpu, (core, die) in enumerate((("0-1", "0-1"), ("0-1", "0-1"), ("2-3", "2-3"), ("2-3", "2-3"))):
+        for index, (level, sharing) in enumerate(((1, core), (1, core), (3, die))):
+            tree.write(f"{CPU}/cpu{cpu}/cache/index{index}/level", f"{level}\n")
+            tree.write(f"{CPU}/cpu{cpu}/cache/index{index}/shared_cpu_list", f"{sharing}\n")
+    assert cpus.cache_of(tree.sysfs) == {0: 0, 1: 0, 2: 2, 3: 2}
+
+
+def test_where_each_core_has_a_cache_of_its_own_a_socket_is_one(tree: Tree) -> None:
+    machine(tree)
+    for cpu in range(4):
+        tree.write(f"{CPU}/cpu{cpu}/topology/core_id", f"{cpu // 2}\n")
+        tree.write(f"{CPU}/cpu{cpu}/cache/index2/level", "2\n")
+        tree.write(f"{CPU}/cpu{cpu}/cache/index2/shared_cpu_list", f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}\n")
+    assert cpus.cache_of(tree.sysfs) == dict.fromkeys(range(4), 0)
+
+
+def test_where_the_kernel_says_nothing_of_caches_a_socket_is_one(tree: Tree) -> None:
+    machine(tree)
+    for cpu in range(4):
+        tree.write(f"{CPU}/cpu{cpu}/topology/physical_package_id", f"{cpu // 2}\n")
+    assert cpus.cache_of(tree.sysfs) == {0: 0, 1: 0, 2: 2, 3: 2}
