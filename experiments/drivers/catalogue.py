@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dasec.lab.kit.driver import Driver
 
 from . import stressng, sysbench
+from .beside import BATCH
 from .dbbench import DbBench
 from .fanout import FanOut
 from .gluoncv import MODELS, GluonCV
 from .hackbench import Hackbench
-from .matrixmul import MatrixMul
 from .schbench import Schbench
 from .servers import SERVERS
 from .tailbench import TailBench
@@ -24,8 +24,7 @@ def _all() -> tuple[Driver, ...]:
         *SERVERS.values(),
         *(TailBench(f"tailbench-{name}", name) for name in APPLICATIONS),
         *(GluonCV(f"gluoncv-{task}", model) for task, model in MODELS.items()),
-        MatrixMul(),
-        sysbench.Sysbench("sysbench-cpu", "cpu", sysbench.CPU),
+        *BATCH.values(),
         sysbench.Sysbench("sysbench-threads", "threads", sysbench.THREADS),
         stressng.StressNg("stress-ng-capped", stressng.CAPPED),
         stressng.StressNg("stress-ng-burstable", stressng.BURSTABLE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dasec.lab.kit.driver import Place, WorkDone, WorkKind, WorkOrder
@@ -34,6 +35,11 @@ class MatrixMul:
     name: str = "matrixmul"
     kind: WorkKind = WorkKind.BATCH
 
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """None: it is the load tool's."""
+        return {}
+
     def missing(self) -> str | None:
         return missing_tool()
 
@@ -43,11 +49,16 @@ class MatrixMul:
     def critical(self, order: WorkOrder) -> tuple[str, ...]:
         return ()
 
-    def start(self, order: WorkOrder, place: Place) -> ToolRun:
+    def checked(self, order: WorkOrder) -> dict[str, str]:
+        """Its options. Refuses those that are none, and too few threads."""
         options = options_of(order, OPTIONS)
         whole(order, "size", options["size"])
         if order.threads < 2:
             raise refusal(order, "threads", f"must be at least 2, main and a worker, got '{order.threads}'")
+        return options
+
+    def start(self, order: WorkOrder, place: Place) -> ToolRun:
+        options = self.checked(order)
         order.folder.mkdir(parents=True)
         command = tool_command(order, "matrixmul", {**options, "threads": str(order.threads - 1)})
         return Multiplying(order, Child.start(order.name, place, command, order.folder / "log"))

@@ -12,6 +12,10 @@ from dasec.lab.kit.driver import Place, WorkDone, WorkOrder
 from .options import absent, options_of, whole
 from .program import Benchmark, Program, found
 
+PROGRAM = "sysbench"
+LARGEST_SEED = 2**31 - 1
+"""An int of C (1.0.20)."""
+
 CHECKPOINT = "Checkpoint report:"
 CPU: Mapping[str, str] = {"cpu-max-prime": "10000"}
 THREADS: Mapping[str, str] = {"thread-yields": "1000", "thread-locks": "8"}
@@ -45,20 +49,34 @@ class Sysbench(Benchmark):
     test: str
     defaults: Mapping[str, str] = field(default_factory=dict)
 
-    def missing(self) -> str | None:
-        return absent("sysbench", "sysbench")
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """Of Debian, by its programs."""
+        return {PROGRAM: PROGRAM}
 
-    def start(self, order: WorkOrder, place: Place) -> Program:
+    def missing(self) -> str | None:
+        return absent(PROGRAM, PROGRAM)
+
+    def checked(self, order: WorkOrder) -> dict[str, str]:
+        """Its options. Refuses those that are none."""
         options = options_of(order, self.defaults)
         for name, text in options.items():
             whole(order, name, text)
-        return Program.start(order, place, command(order, self.test, options), parse)
+        return options
+
+    def start(self, order: WorkOrder, place: Place) -> Program:
+        return Program.start(order, place, command(order, self.test, self.checked(order)), parse)
 
 
 def command(order: WorkOrder, test: str, options: Mapping[str, str]) -> tuple[str, ...]:
     """sysbench takes whole seconds only: both parts are rounded up."""
     warmup_s, seconds = math.ceil(order.warmup_s), math.ceil(order.seconds)
-    told = {"threads": order.threads, "time": warmup_s + seconds, "rand-seed": order.seed or 1, **options}
+    told = {
+        "threads": order.threads,
+        "time": warmup_s + seconds,
+        "rand-seed": order.seed % LARGEST_SEED or 1,
+        **options,
+    }
     if warmup_s:
         told["report-checkpoints"] = warmup_s
-    return ("sysbench", test, *(f"--{name}={value}" for name, value in told.items()), "run")
+    return (PROGRAM, test, *(f"--{name}={value}" for name, value in told.items()), "run")

@@ -15,6 +15,7 @@ from dasec.lab.kit.bench import RunPlan
 from dasec.lab.kit.driver import WorkOrder
 from dasec.lab.kit.scenario import Scenario, Tenant
 
+from ..drivers.beside import BATCH
 from ..drivers.servers import SERVERS
 from .arms import known
 from .blocks import Block
@@ -87,11 +88,44 @@ class Application:
         )
 
 
+def _batch(name: str) -> str:
+    """The driver. ValueError if there is none of that name."""
+    return one_of(name, BATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """VMs beside them that compute all of the time."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    driver: Annotated[str, AfterValidator(_batch)]
+    vms: Count
+    threads: Count
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        order = WorkOrder("any", self.threads, 0.0, 0, 0.0, 1.0, Path(), self.options)
+        try:
+            BATCH[self.driver].checked(order)
+        except Refusal as refusal:
+            raise ValueError("; ".join(refusal.lines)) from None
+
+    @property
+    def tenants(self) -> Iterator[Tenant]:
+        """All of them."""
+        driver = BATCH[self.driver]
+        for index in range(self.vms):
+            name = f"{self.driver}-{index}"
+            yield Tenant(name, driver, self.threads, options=tuple(self.options.items()), is_exact=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Servers(Terms):
-    """Each server at each rate and number of VMs."""
+    """Each server at each rate and number of VMs, each time beside all of the batch work."""
 
     server: Annotated[tuple[Application, ...], Field(min_length=1)]
+    batch: tuple[Computing, ...] = ()
     policies: tuple[Annotated[str, AfterValidator(known)], ...]
     place: Place = Place.TESTBED
     repetitions: Count = 1
@@ -110,7 +144,10 @@ class Servers(Terms):
     def packages(self) -> Mapping[str, str]:
         """Of Debian, by the programs that guests need of them."""
         drivers = (SERVERS[one.driver] for one in self.server)
-        return {driver.program: driver.package for driver in drivers}
+        found = {driver.program: driver.package for driver in drivers}
+        for one in self.batch:
+            found |= BATCH[one.driver].packages
+        return found
 
     @property
     def cells(self) -> Cells[Cell]:
@@ -122,8 +159,10 @@ class Servers(Terms):
             for rate_per_s in one.rates_per_s:
                 for vms in one.vms:
                     tenants = tuple(one.tenant(f"{one.driver}-{index}", rate_per_s) for index in range(vms))
-                    scenario = Scenario(self.cpus, tenants)
-                    asked = round(vms * one.cores(rate_per_s) / self.cpus, 3)
+                    beside = tuple(tenant for each in self.batch for tenant in each.tenants)
+                    scenario = Scenario(self.cpus, (*tenants, *beside))
+                    cores = vms * one.cores(rate_per_s) + sum(tenant.vcpus for tenant in beside)
+                    asked = round(min(1.0, cores / self.cpus), 3)
                     for layout in self.layouts:
                         name = f"{one.called}-{vms}x{rate_per_s:g}"
                         yield Cell(name, scenario.consolidation_ratio, asked, str(layout), scenario)

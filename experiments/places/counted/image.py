@@ -42,8 +42,8 @@ PLANNED = (
     "testbed",
 )
 DRIVERS = (
-    *("keeping", "memcached", "nginx", "options", "postgres", "redis", "rocksdb"),
-    *("served", "servers", "services"),
+    *("beside", "keeping", "matrixmul", "memcached", "nginx", "options", "postgres", "program", "redis"),
+    *("rocksdb", "served", "servers", "services", "sysbench"),
 )
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),

@@ -12,7 +12,7 @@ import click
 
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.ratios import Estimate, estimate, paired_ratios
-from dasec.lab.kit.results import RunResult
+from dasec.lab.kit.results import RunResult, TenantResult
 
 from ...results.analysis import JUDGED
 from ...results.effects import effect
@@ -47,16 +47,16 @@ class Cell:
         return statistics.mean(run.busy for run in self.runs(NONE))
 
     def plain_ms(self, metric: str) -> float:
-        """Of all VMs."""
-        values = [one.value(metric) for run in self.runs(NONE) for one in run.tenants]
+        """Of all VMs that serve."""
+        values = [one.value(metric) for run in self.runs(NONE) for one in serving(run)]
         return statistics.mean(values) / 1e6
 
     def ratio(self, arm: str, metric: str) -> Estimate:
         """Over the plain kernel: each VM beside itself, with the interval over VMs and repetitions."""
         pairs: list[float] = []
         for run, plain in zip(self.runs(arm), self.runs(NONE), strict=True):
-            values = [one.value(metric) for one in run.tenants]
-            pairs += paired_ratios(values, [one.value(metric) for one in plain.tenants])
+            values = [one.value(metric) for one in serving(run)]
+            pairs += paired_ratios(values, [one.value(metric) for one in serving(plain)])
         return estimate(pairs)
 
     def word(self, arm: str) -> str:
@@ -79,8 +79,26 @@ class Cell:
         return requests / plain_requests, cores / plain_cores
 
     def _sums(self, arm: str) -> tuple[float, float]:
-        tenants = [tenant for run in self.runs(arm) for tenant in run.tenants]
-        return math.fsum(one.throughput_per_s for one in tenants), math.fsum(one.cores for one in tenants)
+        answered = math.fsum(one.throughput_per_s for run in self.runs(arm) for one in serving(run))
+        return answered, math.fsum(one.cores for run in self.runs(arm) for one in run.tenants)
+
+    def batch_done(self, arm: str) -> Estimate:
+        """Batch work that was done, over the plain kernel's: each VM with it beside itself."""
+        pairs: list[float] = []
+        for run, plain in zip(self.runs(arm), self.runs(NONE), strict=True):
+            values = [one.throughput_per_s for one in computing(run)]
+            pairs += paired_ratios(values, [one.throughput_per_s for one in computing(plain)])
+        return estimate(pairs)
+
+
+def serving(run: RunResult) -> tuple[TenantResult, ...]:
+    """VMs that were asked for something."""
+    return tuple(one for one in run.tenants if one.latencies.count)
+
+
+def computing(run: RunResult) -> tuple[TenantResult, ...]:
+    """VMs with batch work."""
+    return tuple(one for one in run.tenants if not one.latencies.count)
 
 
 def cells(results: Path = RESULTS) -> Iterator[Cell]:
@@ -116,6 +134,15 @@ def _worth(one: Cell, arm: str) -> str:
         return "–"
     requests, cores = one.done(arm)
     return f"{one.word(arm)}; {requests:.2f}, {cores:.2f}"
+
+
+def batch(found: tuple[Cell, ...]) -> str:
+    """How much of the batch work beside was done under each arm, over the plain kernel's."""
+    head = ["server", *ARMS.values()]
+    rows = [
+        [one.file, *(effect(one.batch_done(arm)) if one.runs(arm) else "–" for arm in ARMS)] for one in found
+    ]
+    return markdown_table(head, rows)
 
 
 def draw(found: tuple[Cell, ...], path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dasec.errors import ExitStatus, Refusal
+from experiments.drivers.beside import BATCH
 from experiments.drivers.catalogue import DRIVERS
 from experiments.drivers.servers import SERVERS
 from experiments.plan.blocks import blocks_of
@@ -63,6 +64,58 @@ def test_a_guest_gets_the_programs_of_its_servers(tmp_path: Path) -> None:
     assert read(file).packages == {"memcached": "memcached"}
 
 
+BESIDE = """
+[[batch]]
+driver = "sysbench-cpu"
+vms = 1
+threads = 3
+"""
+
+
+def test_batch_work_beside_has_vms_of_its_own_and_leaves_no_cpu_without_work(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE + BESIDE)
+    (cell,) = read(file).cells.possible
+    assert [tenant.name for tenant in cell.scenario.tenants] == [
+        "memcached-0",
+        "memcached-1",
+        "sysbench-cpu-0",
+    ]
+    assert cell.scenario.tenants[-1].vcpus == 3
+    assert cell.utilisation == round((2 * 100 * 50 / 1e6 + 3) / 4, 3)
+    assert read(file).packages == {"memcached": "memcached", "sysbench": "sysbench"}
+
+
+def test_more_threads_than_cpus_keep_all_of_them_busy_and_no_more(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE + BESIDE.replace("threads = 3", "threads = 9"))
+    assert read(file).cells.possible[0].utilisation == 1
+
+
+def test_matrixmul_needs_no_package(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE + BESIDE.replace("sysbench-cpu", "matrixmul"))
+    assert read(file).packages == {"memcached": "memcached"}
+
+
+def test_batch_work_that_nobody_knows_is_refused_with_that_which_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(ONE + BESIDE.replace("sysbench-cpu", "bitcoin"))
+    with pytest.raises(Refusal, match="bitcoin is unknown: known are matrixmul, sysbench-cpu"):
+        read(file)
+
+
+def test_batch_work_that_cannot_be_done_is_refused_before_a_guest_begins(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    for told, complaint in (
+        (BESIDE.replace("sysbench-cpu", "matrixmul").replace("threads = 3", "threads = 1"), "at least 2"),
+        (f"{BESIDE}options = {{ colour = 'red' }}\n", "any: colour: is no option of this application"),
+    ):
+        file.write_text(ONE + told)
+        with pytest.raises(Refusal, match=complaint):
+            read(file)
+
+
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
@@ -97,7 +150,7 @@ def test_it_does_not_run_on_a_host(tmp_path: Path) -> None:
 
 
 def test_hosts_have_the_same_drivers() -> None:
-    assert all(DRIVERS[name] is driver for name, driver in SERVERS.items())
+    assert all(DRIVERS[name] is driver for name, driver in {**SERVERS, **BATCH}.items())
 
 
 README = (HERE / "README.md").read_text(encoding="utf-8")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from dasec.lab.kit.driver import WorkOrder
 from experiments.drivers import dbbench, hackbench, schbench, stressng, sysbench
 
 # sysbench 1.0.20: cpu --threads=1 --report-checkpoints=1 --time=2
@@ -120,6 +123,16 @@ def test_sysbench_counts_from_its_checkpoint_on() -> None:
     assert outcome.work == 2428
     assert outcome.seconds == pytest.approx(1.0)
     assert outcome.figures == {"event_mean_ms": 0.42, "event_p95_ms": 0.45, "event_max_ms": 3.66}
+
+
+def test_sysbench_is_told_a_seed_that_it_takes() -> None:
+    def told(seed: int) -> str:
+        order = WorkOrder("any", 1, 0.0, seed, 0.0, 1.0, Path())
+        (found,) = (word for word in sysbench.command(order, "cpu", {}) if word.startswith("--rand-seed="))
+        return found.partition("=")[2]
+
+    assert [told(seed) for seed in (0, 7, 2**31 - 1)] == ["1", "7", "1"]
+    assert int(told(1_132_364_603_000_006)) < 2**31
 
 
 def test_sysbench_without_warm_up_counts_all() -> None:
