@@ -89,18 +89,18 @@ part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 	if (!high)
 		return false;
 	of_low = stay_here(c, cpu, low_vm);
-	of_high = stay_here(c, cpu, high_vm);
 	if (!of_low)
 		return false;
-	if (!of_high)
+	if (!of_low->lapsing || !has_slept(of_low, now) || !before(low->time, high->time))
 		return false;
-	if (!before(low->time, high->time))
+	of_high = stay_here(c, cpu, high_vm);
+	if (!of_high)
 		return false;
 	then = time_when(high, of_high, of_low, now);
 	gone = before(low->time, then) ? then - low->time : 0;
 	if (gone > of_low->lapsing)
 		gone = of_low->lapsing;
-	if (!has_slept(of_low, now) || gone < virtual(low, options.slice_ns))
+	if (gone < virtual(low, options.slice_ns))
 		gone = 0;
 	of_low->lapsing = has_slept(of_high, now) ? of_low->lapsing - gone : 0;
 	if (gone)
