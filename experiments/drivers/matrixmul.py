@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dasec.lab.kit.driver import Place, WorkDone, WorkKind, WorkOrder
+from dasec.lab.kit.driver import OwnCpu, Place, WorkDone, WorkKind, WorkOrder
 from dasec.lab.kit.load_driver import ToolRun, missing_tool, tool_command
 from dasec.lab.kit.process import Child
 from dasec.lab.load_tool import figure
@@ -20,11 +20,14 @@ class Multiplying(ToolRun):
 
     def finish(self) -> WorkDone:
         result = self.await_end()
+        window_s, cpu_s = figure(result, "cpu", "window_s"), figure(result, "cpu", "total_s")
+        waited_s = figure(result, "cpu", "waited_s")
         return WorkDone(
             work=figure(result, "iterations"),
             unit="products",
             seconds=figure(result, "seconds_measured"),
-            figures={"cpu_s": figure(result, "cpu_s")},
+            own_cpu=OwnCpu(cpu_s / window_s, 0.0, frozenset({self.tool.process.pid}), waited_s / window_s),
+            figures={"cpu_s": cpu_s},
         )
 
 

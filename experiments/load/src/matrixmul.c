@@ -5,6 +5,7 @@
  * The numbers are small integers, exact in a double, so that main can check each product by its sum.
  */
 #include "clock.h"
+#include "cpu.h"
 #include "crew.h"
 #include "fail.h"
 #include "memory.h"
@@ -149,7 +150,9 @@ static void announce(const struct product *product)
 }
 
 struct window {
-	uint64_t begin_ns, end_ns, begin_cpu_ns, end_cpu_ns, iterations;
+	struct cpu_mark begin, end;
+	uint64_t iterations;
+	bool begun;
 };
 
 static struct window work(struct product *product, struct worker *workers)
@@ -158,19 +161,18 @@ static struct window work(struct product *product, struct worker *workers)
 	uint64_t start_ns = o->start_on_stdin ? start_read() : clock_now_ns() + START_DELAY_NS;
 	uint64_t warmup_end_ns = start_ns + (uint64_t)(o->warmup * (double)NS_PER_S);
 	uint64_t end_ns = warmup_end_ns + (uint64_t)(o->seconds * (double)NS_PER_S);
-	struct window window = {0};
+	struct window window = {.begin = cpu_mark_make(&product->crew), .end = cpu_mark_make(&product->crew)};
 
 	stop_wait_until(start_ns);
 	for (uint64_t iteration = 0; clock_now_ns() < end_ns && !stop_requested(); iteration++) {
-		if (!window.begin_ns && clock_now_ns() >= warmup_end_ns) {
-			window.begin_ns = clock_now_ns();
-			window.begin_cpu_ns = clock_process_cpu_ns();
+		if (!window.begun && clock_now_ns() >= warmup_end_ns) {
+			cpu_mark_take(&window.begin, &product->crew);
+			window.begun = true;
 		}
 		iterate(product, workers, iteration);
-		window.iterations += window.begin_ns != 0;
+		window.iterations += window.begun;
 	}
-	window.end_ns = clock_now_ns();
-	window.end_cpu_ns = clock_process_cpu_ns();
+	cpu_mark_take(&window.end, &product->crew);
 	return window;
 }
 
@@ -187,12 +189,11 @@ static void write_result(const struct product *product, const struct window *win
 {
 	const struct options *o = &product->options;
 	struct json json = output_begin(file, line, o->seed, stop_interrupted());
-	uint64_t begin_ns = window->begin_ns ? window->begin_ns : window->end_ns;
-	uint64_t begin_cpu_ns = window->begin_ns ? window->begin_cpu_ns : window->end_cpu_ns;
+	const struct cpu_mark *begin = window->begun ? &window->begin : &window->end;
 
-	json_real(&json, "seconds_measured", (double)(window->end_ns - begin_ns) / (double)NS_PER_S);
+	json_real(&json, "seconds_measured", (double)(window->end.at_ns - begin->at_ns) / (double)NS_PER_S);
 	json_count(&json, "iterations", window->iterations);
-	json_real(&json, "cpu_s", (double)(window->end_cpu_ns - begin_cpu_ns) / (double)NS_PER_S);
+	cpu_write(&product->crew, begin, &window->end, &json);
 	output_end(&json, o->out);
 }
 

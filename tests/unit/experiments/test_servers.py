@@ -336,3 +336,27 @@ def test_the_present_rule_says_the_same_of_go_and_memcached() -> None:
             (run,) = found.runs("scx")
             means_ms = [one.value("mean") / 1e6 for one in run.tenants]
             assert sum(means_ms) / len(means_ms) == pytest.approx(told, abs=0.01)
+
+
+HALF = tuple(cells(RESULTS / "half"))
+
+
+def test_half_busy_hosts_give_the_published_tables() -> None:
+    assert table(HALF) in README
+    assert words(HALF) in README
+
+
+def test_where_the_host_is_half_busy_all_gain_on_our_own_scheduler_and_no_vm_loses() -> None:
+    for cell, p99 in zip(HALF, (0.08, 0.49, 0.31), strict=True):
+        assert cell.word("scx") == "gain"
+        assert cell.ratio("scx", "p99").ratio == pytest.approx(p99, abs=0.005)
+        assert max(max(over_plain(cell)), max(over_plain(cell, "p99"))) < 0.905
+        assert cell.done("scx") == pytest.approx((1, 1), abs=0.015)
+        assert cell.word("critical") == "nothing"
+
+
+@pytest.mark.parametrize("cell", HALF, ids=lambda cell: str(cell.file))
+def test_a_half_busy_cell_is_of_a_file_that_is_there(cell: Cell) -> None:
+    (asked,) = read(HERE / f"{cell.file}.toml").cells.possible
+    assert {one.cell for one in cell.blocks} == {asked.name}
+    assert 0.4 < cell.busy < 0.66
