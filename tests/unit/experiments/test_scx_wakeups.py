@@ -12,9 +12,13 @@ from experiments.studies.sched_ext.wakeups import draw, instructions, rows, runs
 FOLDER = Path(__file__).parents[3] / "experiments/studies/sched_ext"
 RUNS = FOLDER / "cost-results"
 KEPT, SEVEN_TRIES = RUNS / "wakeups.jsonl", RUNS / "seven-tries.jsonl"
-LESS_LAPSES = RUNS / "nobody-was-ahead.jsonl"
-"""Decision 0089."""
 """The latter is from before decision 0088."""
+
+LESS_LAPSES, NEAR = RUNS / "nobody-was-ahead.jsonl", RUNS / "near.jsonl"
+"""Decisions 0089 and 0091."""
+
+OF_TWO = (RUNS / "two-fewer-tries.jsonl", RUNS / "two-nobody-was-ahead.jsonl", NEAR)
+"""With turns of 500: decisions 0088, 0089 and 0091."""
 
 BEFORE, AFTER = RUNS / "before.jsonl", RUNS / "after.jsonl"
 """Of decision 0087, and of pairs that began one after the other."""
@@ -42,7 +46,7 @@ def test_the_kernels_own_costs_the_same_when_it_runs_again() -> None:
         assert row.costs[ARMS[-1]] == pytest.approx(row.costs[ARMS[0]], rel=0.05), row
 
 
-@pytest.mark.parametrize("kept", [KEPT, SEVEN_TRIES, BEFORE, AFTER, LESS_LAPSES])
+@pytest.mark.parametrize("kept", [KEPT, SEVEN_TRIES, BEFORE, AFTER, LESS_LAPSES, NEAR])
 def test_the_page_has_the_table_of_the_kept_runs(kept: Path) -> None:
     assert f"\n\n{table(runs_in(kept))}\n\n" in (FOLDER / "README.md").read_text(encoding="utf-8")
 
@@ -72,6 +76,15 @@ def test_since_less_lapses_only_free_pairs_cost_more() -> None:
     assert (now.pop((2, free)), before[2, free]) == pytest.approx((1.39, 1.28), abs=0.02)
     assert (now.pop((16, free)), before[16, free]) == pytest.approx((2.52, 2.32), abs=0.02)
     assert now == pytest.approx({where: before[where] for where in now}, rel=0.02)
+
+
+def test_short_turns_say_what_each_rule_costs_on_two_cpus() -> None:
+    free = SCENES[-1].name
+    found = [{(row.cpus, row.scene): row.ratio for row in rows(runs_in(kept))} for kept in OF_TWO]
+    assert [one.pop((2, free)) for one in found] == pytest.approx([1.33, 1.46, 1.41], abs=0.01)
+    for scene in (scene.name for scene in SCENES[:-1]):
+        assert [one[2, scene] for one in found] == pytest.approx([found[0][2, scene]] * 3, rel=0.03)
+    assert found[-1][16, free] == pytest.approx(2.66, abs=0.01)
 
 
 def test_only_threads_that_all_cpus_share_cost_the_more_the_more_cpus_there_are() -> None:
