@@ -10,7 +10,7 @@ from . import stressng, sysbench
 from .beside import BATCH
 from .dbbench import DbBench
 from .fanout import FanOut
-from .gluoncv import MODELS, GluonCV
+from .gluoncv import GLUONCV
 from .hackbench import Hackbench
 from .schbench import Schbench
 from .servers import SERVERS
@@ -23,7 +23,7 @@ def _all() -> tuple[Driver, ...]:
         FanOut(),
         *SERVERS.values(),
         *(TailBench(f"tailbench-{name}", name) for name in APPLICATIONS),
-        *(GluonCV(f"gluoncv-{task}", model) for task, model in MODELS.items()),
+        *(one for one in GLUONCV if one.name not in SERVERS),
         *BATCH.values(),
         sysbench.Sysbench("sysbench-threads", "threads", sysbench.THREADS),
         stressng.StressNg("stress-ng-capped", stressng.CAPPED),

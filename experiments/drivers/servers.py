@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .gluoncv import IMAGES, IN_GUESTS
 from .memcached import Memcached
 from .nginx import Nginx
 from .postgres import Postgres
@@ -13,6 +14,12 @@ from .rocksdb import RocksDb
 from .served import Server
 from .services import OWN_SERVICES
 
-_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), Postgres(), RocksDb(), *OWN_SERVICES)
+_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), Postgres(), RocksDb(), *OWN_SERVICES, IMAGES)
 
 SERVERS: Mapping[str, Server] = {one.name: one for one in _ALL}
+
+INSTALLED = frozenset({IMAGES.name})
+"""By the user, so that a guest has them only where they are."""
+
+IN_COUNTED_GUESTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {IMAGES.name: {"model": IN_GUESTS}}
+"""Of a driver's options the values that such guests have; one that is not here may have any."""

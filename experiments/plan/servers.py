@@ -16,7 +16,7 @@ from dasec.lab.kit.driver import WorkOrder
 from dasec.lab.kit.scenario import Scenario, Tenant
 
 from ..drivers.beside import BATCH
-from ..drivers.servers import SERVERS
+from ..drivers.servers import IN_COUNTED_GUESTS, SERVERS
 from .arms import known
 from .blocks import Block
 from .cells import Cell, plan_of
@@ -53,6 +53,9 @@ class Application:
     def __post_init__(self) -> None:
         if bool(self.background) != bool(self.bursts_per_s):
             raise ValueError("background and bursts_per_s go together")
+        for option, values in IN_COUNTED_GUESTS.get(self.driver, {}).items():
+            if self.options.get(option) not in values:
+                raise ValueError(f"options: {option}: guests that count have {', '.join(values)} only")
         try:
             self.tenant("any", 1.0)
         except Refusal as refusal:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.drivers.servers import SERVERS
+from experiments.drivers.servers import INSTALLED, SERVERS
 from guests.qemu import Qemu
 
 pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -24,7 +24,7 @@ def test_each_server_answers_all_requests_in_a_guest(qemu: Qemu, repository: Pat
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     found = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
-    assert {block["cell"].partition("-")[0] for block in found} == set(SERVERS)
+    assert {block["cell"].partition("-")[0] for block in found} == set(SERVERS) - INSTALLED
     for run in (run for block in found for run in block["runs"]):
         assert all(one["latencies"]["count"] > 0 for one in run["tenants"])
         assert all(one["errors"] == one["unfinished"] == 0 for one in run["tenants"])

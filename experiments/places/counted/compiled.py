@@ -1,17 +1,19 @@
 """What is made for a guest's root by programs of Debian (experiments/services): services of our own source by
-compilers, a cluster of PostgreSQL by its initdb, a server with RocksDB in it."""
+compilers, a cluster of PostgreSQL by its initdb, a server with RocksDB in it, GluonCV's models by GluonCV."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from guests.boot import one_at_a_time
 from guests.built import HostCannotError
 from guests.packages import said
+
+from ...drivers.gluoncv import environment_folder, missing_environment
 
 SOURCE = Path(__file__).resolve().parents[2] / "services"
 
@@ -27,6 +29,8 @@ class Target:
     """Where its package has it."""
     levels: int = 0
     """From there up to what the variable names."""
+    home: Callable[[], Path] | None = None
+    """Where it is looked for in place of the packages."""
 
 
 TARGETS: Mapping[str, Target] = {
@@ -34,6 +38,9 @@ TARGETS: Mapping[str, Target] = {
     "dasec-postgres": Target("postgres", "INITDB", "usr/lib/postgresql/*/bin/initdb"),
     "dasec-rocksdb": Target("rocksdb", "ROCKSDB", "usr/include/rocksdb/c.h"),
     "dasec-java": Target("java", "JDK", "usr/lib/jvm/*/bin/javac", 2),
+    "dasec-gluoncv": Target(
+        "gluoncv", "GLUONCV", "lib/python*/site-packages/mxnet/libmxnet.so", 5, environment_folder
+    ),
 }
 """By their programs."""
 
@@ -55,9 +62,12 @@ def compiled(program: str, root: Path, cache: Path) -> Path:
 
 
 def _compiler(target: Target, root: Path) -> Path:
-    for top in (root, Path("/")):
+    for top in (target.home(),) if target.home else (root, Path("/")):
         if found := sorted(top.glob(target.compiler)):
             return found[0]
+    if target.home:
+        reason = missing_environment() or f"{target.home()}: no {target.compiler}"
+        raise HostCannotError(f"counted guest: {target.name}: {reason}")
     raise HostCannotError(f"counted guest: {target.compiler}: not in the packages that were unpacked: {root}")
 
 

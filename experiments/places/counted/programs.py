@@ -19,7 +19,7 @@ CACHE = Path("/var/cache/dasec-guest/programs")
 FOLDER = "programs"
 """In the guest; what stands in /bin under a program's name starts it from there."""
 
-RUNTIMES = ("dasec-java", "dasec-postgres")
+RUNTIMES = ("dasec-java", "dasec-postgres", "dasec-gluoncv")
 """Programs whose files are in a folder of their own, which goes along as it is."""
 
 PLACES = ("usr/sbin", "usr/bin")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.drivers.gluoncv import IMAGES, IN_GUESTS
 from experiments.drivers.postgres import Postgres
 from experiments.drivers.rocksdb import RocksDb
 from experiments.drivers.servers import SERVERS
@@ -56,9 +57,40 @@ def test_a_compiler_that_fails_is_one_line_with_its_words(root: Path, tmp_path: 
         compiled("dasec-go", root, tmp_path / "cache")
 
 
+def test_gluoncvs_models_are_exported_once_by_its_environment(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Python that writes down what it is told in place of the program."""
+    home = tmp_path / "gluoncv"
+    for name in ("bin/python", "lib/python3.11/site-packages/mxnet/libmxnet.so"):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_text('#!/bin/sh\nmkdir -p "$3/bin" && echo "$@" >"$3/bin/start"\n')
+        (home / name).chmod(0o755)
+    monkeypatch.setenv("DASEC_GLUONCV", str(home))
+    made = compiled("dasec-gluoncv", root, tmp_path / "cache")
+    assert made.read_text().startswith("-P export.py ")
+    assert made.read_text().endswith(f" {' '.join(IN_GUESTS)}\n")
+    (home / "bin/python").unlink()
+    assert compiled("dasec-gluoncv", root, tmp_path / "cache") == made
+
+
+def test_without_gluoncvs_environment_a_guest_says_what_makes_it(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASEC_GLUONCV", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", str(root / "usr/bin"))
+    (root / "usr/bin/python3.11").touch(mode=0o755)
+    with pytest.raises(HostCannotError) as refused:
+        compiled("dasec-gluoncv", root, tmp_path / "cache")
+    assert str(refused.value) == (
+        f"counted guest: gluoncv: {tmp_path / 'none'}: no environment: "
+        "`python -m experiments.drivers gluoncv` makes one"
+    )
+
+
 def test_what_is_made_of_our_source_is_what_our_drivers_start() -> None:
-    assert set(TARGETS) == {one.program for one in (Postgres(), RocksDb(), *OWN_SERVICES)}
-    assert {SERVERS[target.name].program for target in TARGETS.values()} == set(TARGETS)
+    assert set(TARGETS) == {one.program for one in (Postgres(), RocksDb(), *OWN_SERVICES, IMAGES)}
+    assert set(TARGETS) <= {server.program for server in SERVERS.values()}
 
 
 def test_a_runtime_goes_into_the_guest_whole_and_is_started_where_it_lies(tmp_path: Path) -> None:

@@ -137,9 +137,21 @@ def test_a_server_that_nobody_knows_is_refused_with_those_that_are_known(tmp_pat
     file = tmp_path / "wrong.toml"
     file.write_text(ONE.replace('"memcached"', '"oracle"'))
     with pytest.raises(
-        Refusal, match="oracle is unknown: known are memcached, redis, nginx, postgres, rocksdb, go, java"
+        Refusal,
+        match="oracle is unknown: known are memcached, redis, nginx, postgres, rocksdb, go, java, gluoncv-",
     ):
         read(file)
+
+
+def test_a_guest_is_asked_for_no_model_that_is_not_exported_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    asked = ONE.replace('"memcached"', '"gluoncv-image-classification"')
+    for options in ("", 'options = { model = "mobilenet1.0" }\n'):
+        file.write_text(asked + options)
+        with pytest.raises(Refusal, match="options: model: guests that count have cifar_resnet20_v1 only"):
+            read(file)
+    file.write_text(asked + 'options = { model = "cifar_resnet20_v1" }\n')
+    assert read(file).packages == {"dasec-gluoncv": "libgomp1"}
 
 
 def test_it_does_not_run_on_a_host(tmp_path: Path) -> None:
