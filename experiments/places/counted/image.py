@@ -42,17 +42,9 @@ PLANNED = (
     "testbed",
 )
 DRIVERS = (
-    *(
-        "beside",
-        "gluoncv",
-        "gluoncv_exported",
-        "gluoncv_inside",
-        "keeping",
-        "matrixmul",
-        "memcached",
-        "nginx",
-    ),
-    *("options", "postgres", "program", "redis", "rocksdb", "served", "servers", "services", "sysbench"),
+    *("beside", "gluoncv", "gluoncv_exported", "gluoncv_inside", "keeping", "matrixmul", "memcached"),
+    *("nginx", "options", "postgres", "program", "redis", "rocksdb", "served", "servers", "services"),
+    "sysbench",
 )
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
