@@ -15,14 +15,13 @@ from .hackbench import Hackbench
 from .schbench import Schbench
 from .servers import SERVERS
 from .tailbench import TailBench
-from .tailbench_apps import APPLICATIONS
 
 
 def _all() -> tuple[Driver, ...]:
     return (
         FanOut(),
         *SERVERS.values(),
-        *(TailBench(f"tailbench-{name}", name) for name in APPLICATIONS),
+        TailBench("tailbench-sphinx", "sphinx"),
         *(one for one in GLUONCV if one.name not in SERVERS),
         *BATCH.values(),
         sysbench.Sysbench("sysbench-threads", "threads", sysbench.THREADS),

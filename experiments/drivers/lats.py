@@ -44,6 +44,10 @@ class Requests:
     def sojourns(self) -> array[int]:
         return self.samples[2::SAMPLE_WORDS]
 
+    def first(self, count: int) -> Requests:
+        """Those that were answered first, as TailBench itself ends with its last."""
+        return Requests(self.samples[: count * SAMPLE_WORDS], self.dates[:count])
+
     @property
     def seconds(self) -> float | None:
         """From the first request to the last answer; None without dates."""

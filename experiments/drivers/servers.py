@@ -13,13 +13,17 @@ from .redis import Redis
 from .rocksdb import RocksDb
 from .served import Server
 from .services import OWN_SERVICES
+from .tailbench import TailBench
 
-_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), Postgres(), RocksDb(), *OWN_SERVICES, IMAGES)
+TAILBENCH = tuple(TailBench(f"tailbench-{name}", name) for name in ("masstree", "silo", "img-dnn", "xapian"))
+"""Sphinx is not among them: one request takes a second."""
+
+INSTALLED: tuple[Server, ...] = (*TAILBENCH, IMAGES)
+"""By the user, so that a guest has them only where they are."""
+
+_ALL: tuple[Server, ...] = (Memcached(), Redis(), Nginx(), Postgres(), RocksDb(), *OWN_SERVICES, *INSTALLED)
 
 SERVERS: Mapping[str, Server] = {one.name: one for one in _ALL}
-
-INSTALLED = frozenset({IMAGES.name})
-"""By the user, so that a guest has them only where they are."""
 
 IN_COUNTED_GUESTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {IMAGES.name: {"model": IN_GUESTS}}
 """Of a driver's options the values that such guests have; one that is not here may have any."""

@@ -1,7 +1,8 @@
 """TailBench and TailBench++, from an installation of the user's at TAILBENCH_DIR.
 
 Each instance gets a folder of its own with links to everything in the application's, because all write the
-same file to where they run. Traps, and where they come from: drivers/README.md.
+same file to where they run. Traps, and where they come from: drivers/README.md. Behind the gate
+(experiments/services/gate.c) it has loaded its data before it is told when requests begin.
 """
 
 from __future__ import annotations
@@ -18,12 +19,29 @@ from dasec.lab.kit.process import Child, free_port, held, within
 
 from .lats import FORMATS
 from .options import one_of, options_of, refusal, whole
+from .served import BESIDE, BURSTING, background_of, beside
+from .services import BUILT
 from .tailbench_apps import APPLICATIONS
 from .tailbench_run import Asked, Serving
 
 ROOT = "TAILBENCH_DIR"
-OPTIONS = {"mode": "integrated", "format": "v0.9", "load-s": "5", "client-threads": "1"}
-"""`load-s`: how long the application loads its data after its client has come, at most about."""
+INPUTS = "tailbench.inputs"
+"""Where an installation has them that does not say."""
+
+GATE = "dasec-gate.so"
+GATE_HERE = "DASEC_GATE"
+"""The variable that says where the gate is, if not where it is made."""
+
+OPTIONS = {
+    **BESIDE,
+    "mode": "integrated",
+    "format": "v0.9",
+    "load-s": "5",
+    "client-threads": "1",
+    "gate": "false",
+}
+"""`load-s`: how long the application loads its data after its client has come, at most about. `gate`: it
+loads before it is told when requests begin."""
 
 
 def root_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -37,16 +55,28 @@ def data_folder(root: Path) -> Path:
     configs = root / "configs.sh"
     text = configs.read_text(encoding="utf-8", errors="replace") if configs.exists() else ""
     told = re.findall(r"^\s*(?:export\s+)?DATA_ROOT=[\"']?([^\s\"'#]+)", text, re.MULTILINE)
-    return Path(told[-1]) if told else root / "tailbench.inputs"
+    return Path(told[-1]) if told else root / INPUTS
+
+
+def gate(environment: Mapping[str, str] = os.environ) -> Path:
+    """What is preloaded."""
+    return Path(environment.get(GATE_HERE) or BUILT / GATE)
 
 
 @dataclass(frozen=True, slots=True)
 class TailBench:
-    """One of its applications; `threads` are those that serve."""
+    """One of its applications; `threads` are those that serve; others of the same name wait."""
 
     name: str
     application: str
     kind: WorkKind = WorkKind.SERVICE
+    package: str = "gcc"
+    program: str = GATE
+    is_exact: bool = False
+
+    @property
+    def vcpu_names(self) -> tuple[str, ...]:
+        return (APPLICATIONS[self.application].thread_names, BURSTING)
 
     def missing(self) -> str | None:
         root, application = root_folder(), APPLICATIONS[self.application]
@@ -59,11 +89,12 @@ class TailBench:
         return None
 
     def vcpus(self, order: WorkOrder) -> int:
-        return order.threads
+        return order.threads + background_of(order, options_of(order, OPTIONS))
 
     def critical(self, order: WorkOrder) -> tuple[str, ...]:
-        """All its threads have the process's name."""
-        return ()
+        """All its threads have the process's name, so there is something to tell only beside others."""
+        asked = self._asked(order)
+        return self.vcpu_names[:1] if asked.options["background"] != "0" else ()
 
     def start(self, order: WorkOrder, place: Place) -> Serving:
         asked = self._asked(order)
@@ -80,21 +111,28 @@ class TailBench:
         environment = variables | asked.variables(port)
         if asked.networked:
             return _networked(asked, place, arguments, environment, port)
-        program = within(asked.work, environment, (f"./{application.integrated}", *arguments))
-        return Serving(asked, Child.start(order.name, place, held(program), order.folder / "log"))
+        return _integrated(asked, place, arguments, environment)
 
     def _asked(self, order: WorkOrder) -> Asked:
         options = options_of(order, OPTIONS)
         if order.rate_per_s <= 0:
             raise refusal(order, "rate", "must be above 0: TailBench has no other load")
-        return Asked(
+        background_of(order, options)
+        asked = Asked(
             order,
+            options,
             APPLICATIONS[self.application],
             one_of(order, "mode", options["mode"], ("integrated", "networked")) == "networked",
             FORMATS[one_of(order, "format", options["format"], tuple(FORMATS))],
             whole(order, "load-s", options["load-s"], 0),
             whole(order, "client-threads", options["client-threads"]),
+            one_of(order, "gate", options["gate"], ("true", "false")) == "true",
         )
+        if asked.gated and asked.networked:
+            raise refusal(
+                order, "gate", "is of mode integrated: a networked server loads when its client comes"
+            )
+        return asked
 
 
 def link_folder(source: Path, work: Path) -> None:
@@ -103,6 +141,20 @@ def link_folder(source: Path, work: Path) -> None:
     for entry in source.iterdir():
         if not re.fullmatch(r"lats.*\.bin", entry.name):
             (work / entry.name).symlink_to(entry.resolve())
+
+
+def _integrated(
+    asked: Asked, place: Place, arguments: tuple[str, ...], environment: Mapping[str, str]
+) -> Serving:
+    order = asked.order
+    if asked.gated:
+        if not gate().exists():
+            raise failure(f"{order.name}: {gate()}: not found: make -C experiments/services gate")
+        environment = {**environment, "LD_PRELOAD": str(gate()), "DASEC_GATE_READY": str(asked.ready)}
+    program = within(asked.work, environment, (f"./{asked.application.integrated}", *arguments))
+    command = program if asked.gated else held(program)
+    writer = Child.start(order.name, place, command, order.folder / "log")
+    return Serving(asked, writer, beside=beside(order, place, asked.options))
 
 
 def _networked(
@@ -118,7 +170,7 @@ def _networked(
     except BaseException:
         server.kill()
         raise
-    return Serving(asked, client, server)
+    return Serving(asked, client, server, beside(order, place, asked.options))
 
 
 LISTEN = "0A"

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
+
+DATA = "{data}/"
+KEPT_OF_NAMES = 15
+"""TASK_COMM_LEN without the end of the string (proc_pid_comm(5))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,17 @@ class Application:
         """Arguments of the server, and variables of everybody."""
         arguments = tuple(word.format(threads=threads, data=data) for word in self.arguments)
         return arguments, {name: text.format(data=data) for name, text in self.variables.items()}
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What it is told of below `{data}`."""
+        words = (*self.arguments, *self.variables.values())
+        return tuple(word.removeprefix(DATA) for word in words if word.startswith(DATA))
+
+    @property
+    def thread_names(self) -> str:
+        """All of its threads have the program's, as far as the kernel keeps it."""
+        return PurePath(self.integrated).name[:KEPT_OF_NAMES]
 
 
 def _named(folder: str, stem: str, arguments: str, **variables: str) -> Application:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dasec.lab.kit.driver import WorkDone, WorkOrder
+from dasec.lab.kit.driver import DRAIN_S, WorkDone, WorkOrder
 from dasec.lab.kit.errors import failure
+from dasec.lab.kit.load_driver import ToolRun
 from dasec.lab.kit.process import Child, last_line
 from dasec.lab.load_tool import latencies
 
@@ -21,6 +23,9 @@ NO_ARRIVALS = "gaps between arrivals follow from seed and rate; no schedule is r
 a late request has the date at which its client came to it. They are kept all the same, in `dates`."""
 
 PATIENCE_S = 60.0
+SPARE = 4.0
+"""Standard deviations of how long so many arrivals take."""
+
 SHORT_RECEIVE = re.compile(r"recvd = \d+, expected = \d+")
 
 
@@ -29,11 +34,18 @@ class Asked:
     """An order in TailBench's terms."""
 
     order: WorkOrder
+    options: Mapping[str, str]
     application: Application
     networked: bool
     form: Format
     load_s: int
     client_threads: int
+    gated: bool = False
+
+    @property
+    def ready(self) -> Path:
+        """There when it has loaded, if it is gated."""
+        return self.order.folder / "ready"
 
     @property
     def work(self) -> Path:
@@ -46,6 +58,12 @@ class Asked:
         return max(1, round(self.order.rate_per_s * self.order.seconds))
 
     @property
+    def beyond(self) -> int:
+        """Requests that it is asked for behind those. Gaps are random: without them one of eight VMs would be
+        through and gone while others are still measured, and nobody could tell what it computed."""
+        return math.ceil(SPARE * math.sqrt(self.warmup + self.measured)) if self.gated else 0
+
+    @property
     def warmup(self) -> int:
         """Requests before those: never 0, with which v0.9 measures nothing. A networked server of v0.9 loads
         only when its client has come, whose requests queue meanwhile; they must all be warm-up."""
@@ -56,7 +74,7 @@ class Asked:
         """Of server and client."""
         return {
             "TBENCH_WARMUPREQS": str(self.warmup),
-            "TBENCH_MAXREQS": str(self.measured),
+            "TBENCH_MAXREQS": str(self.measured + self.beyond),
             "TBENCH_QPS": f"{self.order.rate_per_s:g}",
             "TBENCH_RANDSEED": str(self.order.seed % 2**31),
             "TBENCH_CLIENT_THREADS": str(self.client_threads),
@@ -76,35 +94,53 @@ class Serving:
     writer: Child
     """Writes the latencies."""
     server: Child | None = None
+    beside: tuple[ToolRun, ...] = ()
     _end_s: float = 0.0
 
     def await_up(self) -> None:
-        """A server listens before its client is started; the client waits in a shell."""
+        """A server listens before its client is started; the client waits in a shell. Behind the gate the
+        data is loaded."""
         process = self.server or self.writer
+        if self.asked.gated:
+            process.wait_until(self.asked.ready.exists, "has loaded")
         process.wait_until(lambda: bool(process.pids()), "is there")
+        for one in self.beside:
+            one.await_up()
 
     def pids(self) -> tuple[int, ...]:
-        return (self.server or self.writer).pids()
+        beside = (pid for one in self.beside for pid in one.pids())
+        return (*(self.server or self.writer).pids(), *beside)
 
     def begin(self, start_ns: int) -> None:
-        per_s = self.asked.order.rate_per_s
-        self._end_s = start_ns / 1e9 + self.asked.load_s + (self.asked.warmup + self.asked.measured) / per_s
-        self.writer.release(start_ns)
+        asked, gated = self.asked, self.asked.gated
+        requests = asked.warmup + asked.measured + asked.beyond
+        loading_s = 0 if gated else asked.load_s
+        self._end_s = start_ns / 1e9 + loading_s + requests / asked.order.rate_per_s
+        if gated:
+            self.writer.tell(str(start_ns))
+        else:
+            self.writer.release(start_ns)
+        for one in self.beside:
+            one.begin(start_ns)
 
     def ensure_alive(self) -> None:
         """A server may end at its last answer, before its client."""
         if self.writer.process.poll() != 0:
             self.writer.ensure_alive()
+        for one in self.beside:
+            one.ensure_alive()
 
     def finish(self) -> WorkDone:
-        status = self.writer.wait(self._end_s - time.monotonic() + PATIENCE_S)
+        patience_s = DRAIN_S if self.asked.gated else PATIENCE_S
+        status = self.writer.wait(self._end_s - time.monotonic() + patience_s)
         if status != 0:
             raise failure(f"{self.asked.order.name}: {self._why(status)}")
         try:
             requests = read(self.asked.work, self.asked.form)
         except ValueError as error:
             raise failure(f"{self.asked.order.name}: {error}: {last_line(self.writer.log)}") from error
-        return outcome(self.asked, requests)
+        own = [one.own_cpu(one.await_end()) for one in self.beside]
+        return replace(outcome(self.asked, requests), own_cpu=own[0] if own else None)
 
     def _why(self, status: int | None) -> str:
         logs = [self.writer.log, *([self.server.log] if self.server else [])]
@@ -117,6 +153,8 @@ class Serving:
 
     def stop(self) -> None:
         self.writer.kill()
+        for one in self.beside:
+            one.stop()
         if self.server:
             self.server.kill()
 
@@ -124,6 +162,8 @@ class Serving:
 def outcome(asked: Asked, requests: Requests) -> WorkDone:
     """With the files that `dasec load` would have written."""
     samples = asked.order.folder / "samples"
+    if asked.gated:
+        requests = requests.first(asked.measured)
     write(samples, requests.samples)
     count, notes = len(requests.sojourns), [NO_ARRIVALS]
     if requests.dates:

@@ -17,6 +17,7 @@ from dasec.lab.kit.scenario import Scenario, Tenant
 
 from ..drivers.beside import BATCH
 from ..drivers.servers import IN_COUNTED_GUESTS, SERVERS
+from ..drivers.tailbench import TailBench
 from .arms import known
 from .blocks import Block
 from .cells import Cell, plan_of
@@ -151,6 +152,12 @@ class Servers(Terms):
         for one in self.batch:
             found |= BATCH[one.driver].packages
         return found
+
+    @property
+    def applications(self) -> tuple[str, ...]:
+        """Of TailBench, that guests need."""
+        drivers = (SERVERS[one.driver] for one in self.server)
+        return tuple(dict.fromkeys(one.application for one in drivers if isinstance(one, TailBench)))
 
     @property
     def cells(self) -> Cells[Cell]:

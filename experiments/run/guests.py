@@ -74,7 +74,9 @@ def machine_for(experiment: Planned, out: Path) -> Machine:
 
 def inside_of(experiment: Planned) -> Inside:
     """What runs in it. Raises HostCannotError."""
-    programs = Programs.of(experiment.packages) if isinstance(experiment, Servers) else None
+    programs = None
+    if isinstance(experiment, Servers):
+        programs = Programs.of(experiment.packages, experiment.applications)
     rivals = rivals_of(experiment.arms)
     options = options_of(kernel_for(experiment.kernel, experiment.machine)) if rivals else None
     return replace(INSIDE, rivals=rivals, programs=programs, options=options)

@@ -18,8 +18,10 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts, needs
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.tree import NEUTRAL
+from guests.built import HostCannotError
 from guests.throw_away import missing_tools
 
+from ..places.counted.installed import Installed
 from ..places.counted.kernels import KERNELS, PATCHED, or_refuse
 from ..places.counted.machine import TOOLS
 from ..places.ground import leaving_as_before, this_host
@@ -119,6 +121,11 @@ def missing_here(experiment: Planned) -> Iterator[str]:
     if experiment.kernel != PATCHED:
         tools += missing_tools()
     yield from (f"{tool}: not found: `DASEC_CI=1 tools/setup`" for tool in dict.fromkeys(tools))
+    if isinstance(experiment, Servers):
+        try:
+            Installed.of(experiment.applications)
+        except HostCannotError as error:
+            yield str(error)
 
 
 def announce(experiment: Planned, store: Store[Planned] | None, guests: int) -> Sequence[Block[PlacedCell]]:

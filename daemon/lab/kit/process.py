@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -56,8 +57,10 @@ def held(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def within(folder: Path, environment: Mapping[str, str], command: Sequence[str]) -> tuple[str, ...]:
-    """The command in this folder, with these variables."""
-    return ("env", "-C", str(folder), *(f"{name}={text}" for name, text in environment.items()), *command)
+    """The command in this folder, with these variables. By its path: busybox's shell has an env of its own,
+    which changes no folder."""
+    variables = (f"{name}={text}" for name, text in environment.items())
+    return (shutil.which("env") or "env", "-C", str(folder), *variables, *command)
 
 
 def last_line(log: Path) -> str:

@@ -1,5 +1,6 @@
 """What is made for a guest's root by programs of Debian (experiments/services): services of our own source by
-compilers, a cluster of PostgreSQL by its initdb, a server with RocksDB in it, GluonCV's models by GluonCV."""
+compilers, a cluster of PostgreSQL by its initdb, a server with RocksDB in it, what holds TailBench, GluonCV's
+models by GluonCV."""
 
 from __future__ import annotations
 
@@ -41,6 +42,7 @@ TARGETS: Mapping[str, Target] = {
     "dasec-gluoncv": Target(
         "gluoncv", "GLUONCV", "lib/python*/site-packages/mxnet/libmxnet.so", 5, environment_folder
     ),
+    "dasec-gate.so": Target("gate", "CC", "usr/bin/gcc"),
 }
 """By their programs."""
 

@@ -23,7 +23,9 @@ from dasec.bpf.libbpf import LIBRARY
 from guests.boot import EXIT_MARK, pack_initramfs
 from guests.built import HostCannotError
 
-from .programs import Programs, needed_by
+from ...drivers.tailbench import GATE, ROOT
+from .installed import INSIDE
+from .programs import FOLDER, Programs, needed_by
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
@@ -42,9 +44,9 @@ PLANNED = (
     "testbed",
 )
 DRIVERS = (
-    *("beside", "gluoncv", "gluoncv_exported", "gluoncv_inside", "keeping", "matrixmul", "memcached"),
-    *("nginx", "options", "postgres", "program", "redis", "rocksdb", "served", "servers", "services"),
-    "sysbench",
+    *("beside", "gluoncv", "gluoncv_exported", "gluoncv_inside", "keeping", "lats", "matrixmul"),
+    *("memcached", "nginx", "options", "postgres", "program", "redis", "rocksdb", "served", "servers"),
+    *("services", "sysbench", "tailbench", "tailbench_apps", "tailbench_run"),
 )
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
@@ -68,8 +70,8 @@ UNUSED = (
 )
 """Of the standard library: large, and nothing of ours imports it. A large archive costs at each boot."""
 
-UTILITIES = ("chrt", "setpriv")
-"""Of util-linux: Debian's busybox has no chrt, and a setpriv that changes no user."""
+UTILITIES = ("chrt", "setpriv", "env")
+"""Debian's busybox has no chrt, a setpriv that changes no user, and an env that changes no folder."""
 
 BOOT = REPOSITORY / "guests/boot.py"
 LOAD_SOURCE = REPOSITORY / "experiments/load"
@@ -84,7 +86,7 @@ busybox mount -t tmpfs tmpfs /run
 busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox ip link set lo up
 export PATH=/bin HOME=/tmp PYTHONHOME=PREFIX PYTHONPATH=/{SITE} PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
-export DASEC_LOAD=/bin/load
+export DASEC_LOAD=/bin/load DASEC_GATE=/{FOLDER}/{GATE} {ROOT}=/{INSIDE}
 PYTHON -m MODULE ${TASK}
 busybox echo "{EXIT_MARK}$?"
 busybox reboot -f

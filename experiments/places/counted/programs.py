@@ -1,5 +1,5 @@
-"""Programs of Debian for a guest's root: those of the machine, or of packages that are unpacked for it; and
-what its compilers make of our own source."""
+"""Programs of Debian for a guest's root: those of the machine, or of packages that are unpacked for it; what
+its compilers make of our own source; and applications that the user has installed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from guests.built import HostCannotError
 from guests.packages import unpacked
 
 from .compiled import TARGETS, compiled
+from .installed import Installed
 
 CACHE = Path("/var/cache/dasec-guest/programs")
 FOLDER = "programs"
 """In the guest; what stands in /bin under a program's name starts it from there."""
+
+LIBRARY = ".so"
+"""Nobody starts what ends so."""
 
 RUNTIMES = ("dasec-java", "dasec-postgres", "dasec-gluoncv")
 """Programs whose files are in a folder of their own, which goes along as it is."""
@@ -34,10 +38,14 @@ class Programs:
 
     files: Mapping[str, Path]
     root: Path
+    installed: Installed = Installed((), ())
+    """What is the user's."""
 
     @classmethod
-    def of(cls, packages: Mapping[str, str]) -> Programs:
-        """Programs with their packages, fetched once. Raises HostCannotError."""
+    def of(cls, packages: Mapping[str, str], applications: tuple[str, ...] = ()) -> Programs:
+        """Programs with their packages, fetched once, and applications of TailBench. Raises
+        HostCannotError."""
+        installed = Installed.of(applications)
         missing = [tool for tool in TOOLS if shutil.which(tool) is None]
         if missing:
             raise HostCannotError(f"counted guest: {', '.join(missing)}: not found: install what provides it")
@@ -49,13 +57,14 @@ class Programs:
             name: compiled(name, root, CACHE) if name in TARGETS else _find(name, root)
             for name in sorted(packages)
         }
-        return cls(found, root)
+        return cls(found, root, installed)
 
     def contents(self) -> Iterator[bytes]:
         """What makes a guest another one."""
         for name, file in self.files.items():
             parts = sorted(home.rglob("*")) if (home := _home(file)) else [file]
             yield from (name.encode() + part.read_bytes() for part in parts if part.is_file())
+        yield from self.installed.contents()
 
     def copy(self, tree: Path, seated: str) -> None:
         """Into a guest's root. `seated` is a script that begins PROGRAM in its seat."""
@@ -68,9 +77,12 @@ class Programs:
             else:
                 shutil.copy(file.resolve(), folder / name)
                 inside = f"{FOLDER}/{name}"
+            if file.suffix == LIBRARY:
+                continue
             script = tree / "bin" / name
             script.write_text(seated.replace("PROGRAM", f"/{inside}"), encoding="utf-8")
             script.chmod(0o755)
+        self.installed.copy(tree, seated)
         (tree / "etc").mkdir(exist_ok=True)
         (tree / "etc/passwd").write_text(USERS, encoding="ascii")
         (tree / "etc/group").write_text(GROUPS, encoding="ascii")

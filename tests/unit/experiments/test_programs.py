@@ -9,8 +9,9 @@ import pytest
 from experiments.drivers.gluoncv import IMAGES, IN_GUESTS
 from experiments.drivers.postgres import Postgres
 from experiments.drivers.rocksdb import RocksDb
-from experiments.drivers.servers import SERVERS
+from experiments.drivers.servers import SERVERS, TAILBENCH
 from experiments.drivers.services import OWN_SERVICES
+from experiments.drivers.tailbench import GATE
 from experiments.places.counted import compiled as compiling
 from experiments.places.counted.compiled import TARGETS, compiled
 from experiments.places.counted.programs import RUNTIMES, Programs
@@ -89,8 +90,19 @@ def test_without_gluoncvs_environment_a_guest_says_what_makes_it(
 
 
 def test_what_is_made_of_our_source_is_what_our_drivers_start() -> None:
-    assert set(TARGETS) == {one.program for one in (Postgres(), RocksDb(), *OWN_SERVICES, IMAGES)}
-    assert set(TARGETS) <= {server.program for server in SERVERS.values()}
+    assert set(TARGETS) == {GATE, *(one.program for one in (Postgres(), RocksDb(), *OWN_SERVICES, IMAGES))}
+    assert {one.program for one in TAILBENCH} == {GATE}
+    servers = {target.name: program for program, target in TARGETS.items() if program != GATE}
+    assert {SERVERS[name].program for name in servers} == set(servers.values())
+
+
+def test_what_is_preloaded_is_compiled_and_nobody_starts_it(tmp_path: Path) -> None:
+    gate = compiled(GATE, tmp_path / "root", tmp_path / "cache")
+    tree = tmp_path / "tree"
+    (tree / "bin").mkdir(parents=True)
+    Programs({GATE: gate}, tmp_path / "root").copy(tree, "start PROGRAM")
+    assert (tree / "programs" / GATE).read_bytes() == gate.read_bytes()
+    assert list((tree / "bin").iterdir()) == []
 
 
 def test_a_runtime_goes_into_the_guest_whole_and_is_started_where_it_lies(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from experiments.plan.file import told_in
 from experiments.plan.order import Order
 from experiments.plan.servers import Servers
 from experiments.run.guests import task_for
-from experiments.run.planned import experiment_in
+from experiments.run.planned import experiment_in, missing_here
 from experiments.studies.servers import curve
 from experiments.studies.servers.published import CURVE, LIMITS_MS, RESULTS, Cell, cells, table, words
 
@@ -62,6 +62,24 @@ def test_a_guest_gets_the_programs_of_its_servers(tmp_path: Path) -> None:
     file = tmp_path / "one.toml"
     file.write_text(ONE)
     assert read(file).packages == {"memcached": "memcached"}
+    assert read(file).applications == ()
+
+
+def test_a_guest_gets_the_users_applications_and_what_holds_them(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE.replace('"memcached"', '"tailbench-silo"') + 'options = { gate = "true" }\n')
+    assert read(file).packages == {"dasec-gate.so": "gcc"}
+    assert read(file).applications == ("silo",)
+
+
+def test_a_check_says_that_the_users_applications_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE.replace('"memcached"', '"tailbench-silo"') + 'options = { gate = "true" }\n')
+    monkeypatch.delenv("TAILBENCH_DIR", raising=False)
+    lines = [line for line in missing_here(read(file)) if "TAILBENCH_DIR" in line]
+    assert lines == ["TAILBENCH_DIR: not set: name the folder of an installation with silo"]
 
 
 BESIDE = """
@@ -138,7 +156,7 @@ def test_a_server_that_nobody_knows_is_refused_with_those_that_are_known(tmp_pat
     file.write_text(ONE.replace('"memcached"', '"oracle"'))
     with pytest.raises(
         Refusal,
-        match="oracle is unknown: known are memcached, redis, nginx, postgres, rocksdb, go, java, gluoncv-",
+        match="oracle is unknown: known are memcached, redis, nginx, postgres, rocksdb, go, java, tailbench-",
     ):
         read(file)
 

@@ -10,7 +10,11 @@ import pytest
 from dasec.errors import Refusal
 from dasec.lab.kit.driver import WorkDone, WorkOrder
 from experiments.drivers.catalogue import DRIVERS
+from experiments.drivers.lats import FORMATS
+from experiments.drivers.servers import SERVERS
 from experiments.drivers.tailbench import data_folder, is_listened_at
+from experiments.drivers.tailbench_apps import APPLICATIONS
+from experiments.drivers.tailbench_run import Asked
 from experiments.places.places import Anywhere
 
 from .faketailbench import install
@@ -110,8 +114,12 @@ def test_a_program_that_fails_says_why(root: Path, tmp_path: Path) -> None:
         (
             200,
             {"qps": "3"},
-            "qps: is no option of this application: it has client-threads, format, load-s, mode",
+            "qps: is no option of this application: it has background, burst-us, bursts-per-s,"
+            " client-threads, format, gate, load-s, mode",
         ),
+        (200, {"gate": "ajar"}, "gate: must be one of true, false"),
+        (200, {"gate": "true", "mode": "networked"}, "gate: is of mode integrated"),
+        (200, {"background": "some"}, "background: must be a whole number from 0 on"),
     ],
 )
 def test_an_order_that_makes_no_sense_is_refused_before_anything_starts(
@@ -121,6 +129,36 @@ def test_an_order_that_makes_no_sense_is_refused_before_anything_starts(
     with pytest.raises(Refusal, match=f"masstree-0: {complaint}"):
         MASSTREE.start(order(tmp_path / "order", rate_per_s, **options), Anywhere())
     assert not (tmp_path / "order").exists()
+
+
+def test_without_a_gate_it_says_how_to_make_one(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(root)
+    monkeypatch.setenv("DASEC_GATE", str(tmp_path / "nowhere.so"))
+    with pytest.raises(Refusal, match="nowhere.so: not found: make -C experiments/services gate"):
+        MASSTREE.start(order(tmp_path / "order", gate="true"), Anywhere())
+
+
+def test_all_its_threads_are_critical_where_there_is_background_beside_them(tmp_path: Path) -> None:
+    driver = SERVERS["tailbench-masstree"]
+    assert driver.vcpu_names == ("mttest_integrat", "bg-*")
+    assert driver.critical(order(tmp_path)) == ()
+    beside = order(tmp_path, background="3")
+    assert driver.critical(beside) == ("mttest_integrat",)
+    assert driver.vcpus(beside) == 2 + 3
+
+
+def test_behind_the_gate_so_many_more_are_asked_for_that_all_are_at_work_till_the_end(tmp_path: Path) -> None:
+    """Gaps are random: the sum of 100 has a standard deviation of 10 of them."""
+    told = WorkOrder("masstree-0", 2, 100, 7, 0.25, 0.75, tmp_path, {})
+    plain, gated = (
+        Asked(told, {}, APPLICATIONS["masstree"], False, FORMATS["v0.9"], 5, 1, gate)
+        for gate in (False, True)
+    )
+    assert (plain.warmup, plain.measured, plain.beyond) == (25, 75, 0)
+    assert (gated.warmup, gated.measured, gated.beyond) == (25, 75, 40)
+    assert gated.variables(1)["TBENCH_MAXREQS"] == "115"
 
 
 def test_what_is_missing_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,88 @@
+"""What of an installation of TailBench goes into a guest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dasec.errors import ExitStatus, Refusal
+from experiments.drivers.tailbench_apps import APPLICATIONS
+from experiments.places.counted.installed import VECTORS, Installed
+from experiments.places.counted.kernels import or_refuse
+from guests.built import HostCannotError
+
+from .drivers.faketailbench import install
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With masstree, and img-dnn with its inputs."""
+    folder = install(tmp_path / "tailbench")
+    monkeypatch.setenv("TAILBENCH_DIR", str(folder))
+    (folder / "configs.sh").write_text(f"DATA_ROOT={tmp_path}/data\n")
+    for name in (
+        "data/img-dnn/models/model.xml",
+        "data/img-dnn/mnist/digits",
+        "tailbench/img-dnn/img-dnn_integrated",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (folder / "img-dnn/img-dnn_integrated").chmod(0o755)
+    return folder
+
+
+def test_applications_and_their_inputs_lie_as_in_an_installation_and_start_in_their_seats(
+    root: Path, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+    Installed.of(("masstree", "img-dnn")).copy(tree, "seated PROGRAM")
+    inside, real = tree / "programs/tailbench", tree / "programs/tailbench-programs"
+    assert (inside / "masstree/mttest_integrated").read_text() == (
+        f"seated {VECTORS} /programs/tailbench-programs/masstree/mttest_integrated"
+    )
+    assert (real / "masstree/mttest_integrated").read_bytes() == (
+        root / "masstree/mttest_integrated"
+    ).read_bytes()
+    assert (inside / "tailbench.inputs/img-dnn/models/model.xml").exists()
+    assert (inside / "tailbench.inputs/img-dnn/mnist/digits").exists()
+    assert not (inside / "masstree/lats.bin").exists()
+
+
+def test_other_programs_or_inputs_are_another_guest(root: Path, tmp_path: Path) -> None:
+    found = Installed.of(("masstree", "img-dnn"))
+    contents = {b"".join(found.contents())}
+    for file in (root / "masstree/mttest_integrated", tmp_path / "data/img-dnn/mnist/digits"):
+        file.write_text("other")
+        contents.add(b"".join(found.contents()))
+    assert len(contents) == 3
+
+
+def test_what_is_not_there_is_a_line_that_says_how_to_mend_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(HostCannotError, match="dbtest_integrated: is not there: build silo in TAILBENCH_DIR"):
+        Installed.of(("masstree", "silo"))
+    (root / "configs.sh").unlink()
+    with pytest.raises(HostCannotError, match="tailbench.inputs/img-dnn/m.* an input that DATA_ROOT"):
+        Installed.of(("img-dnn",))
+    monkeypatch.delenv("TAILBENCH_DIR")
+    with pytest.raises(Refusal, match="TAILBENCH_DIR: not set: name the folder") as caught:
+        or_refuse(lambda: Installed.of(("masstree", "silo")))  # type: ignore[arg-type,return-value]
+    assert caught.value.status is ExitStatus.HOST
+
+
+def test_a_guest_without_applications_needs_no_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TAILBENCH_DIR", raising=False)
+    assert Installed.of(()) == Installed((), ())
+
+
+def test_inputs_are_what_an_application_is_told_of() -> None:
+    found = {name: one.inputs for name, one in APPLICATIONS.items()}
+    assert found == {
+        "masstree": (),
+        "silo": (),
+        "img-dnn": ("img-dnn/models/model.xml", "img-dnn/mnist"),
+        "xapian": ("xapian/wiki", "xapian/terms.in"),
+        "sphinx": ("sphinx",),
+    }
