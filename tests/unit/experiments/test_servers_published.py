@@ -1,0 +1,312 @@
+"""What is published of Debian's servers in counted guests is what was kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.plan.file import told_in
+from experiments.plan.cells import Cell as Asked
+from experiments.plan.servers import Servers
+from experiments.run.planned import experiment_in
+from experiments.studies.servers import curve
+from experiments.studies.servers.published import (
+    CURVE,
+    LIMITS_MS,
+    RESULTS,
+    Cell,
+    batch,
+    cells,
+    table,
+    words,
+)
+
+HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
+README = (HERE / "README.md").read_text(encoding="utf-8")
+KEPT = tuple(cells())
+
+
+def test_the_kept_runs_give_the_published_tables() -> None:
+    assert KEPT
+    assert table(KEPT) in README
+    assert words(KEPT) in README
+
+
+def asked_by(cell: Cell) -> Asked:
+    """Its file."""
+    file = HERE / f"{cell.file}.toml"
+    found = experiment_in(told_in(file), file)
+    assert isinstance(found, Servers)
+    (one,) = found.cells.possible
+    return one
+
+
+@pytest.mark.parametrize("cell", KEPT, ids=lambda cell: str(cell.file))
+def test_a_kept_cell_is_of_a_file_that_is_there(cell: Cell) -> None:
+    asked = asked_by(cell)
+    assert {one.cell for one in cell.blocks} == {asked.name}
+    assert abs(cell.busy - asked.utilisation) < 0.1, "request_us says how busy a cell is"
+
+
+@pytest.mark.parametrize("cell", KEPT, ids=lambda cell: str(cell.file))
+def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
+    for run in (run for block in cell.blocks for run in block.runs):
+        assert all(one.errors == one.unfinished == 0 for one in run.tenants)
+        requests, cores = cell.done(run.arm)
+        assert requests == pytest.approx(1, abs=0.02)
+        assert cores == pytest.approx(1, abs=0.06)  # a Redis that goes first has saved more by then
+
+
+def test_what_the_pages_say_of_each_server_is_so() -> None:
+    said = {
+        "gluoncv-busy": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
+        "go-busy": {"critical": "nothing", "oracle": "gain", "scx": "gain"},
+        "go-full": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
+        "java-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
+        "masstree-busy": {"critical": "gain", "oracle": "gain", "scx": "nothing"},
+        "memcached-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
+        "nginx-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
+        "postgres-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
+        "redis-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
+        "redis-shared": {"critical": "gain", "oracle": "gain", "scx": "gain"},
+        "rocksdb-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
+        "silo-busy": {"critical": "gain", "oracle": "gain", "scx": "nothing"},
+    }
+    assert {cell.file: {arm: cell.word(arm) for arm in said[cell.file]} for cell in KEPT} == said
+    gluoncv, go, full, java, masstree, memcached, nginx, postgres, redis, shared, rocksdb, silo = KEPT
+    for cell, arm, mean, p99 in (
+        (gluoncv, "critical", 0.90, 0.78),
+        (gluoncv, "oracle", 0.90, 0.78),
+        (gluoncv, "scx", 0.41, 0.32),
+        (go, "critical", 0.91, 0.91),
+        (go, "scx", 0.57, 0.29),
+        (full, "critical", 0.61, 0.46),
+        (full, "oracle", 0.69, 0.71),
+        (full, "scx", 0.27, 0.14),
+        (java, "critical", 0.74, 0.67),
+        (java, "oracle", 0.69, 0.59),
+        (java, "scx", 0.36, 0.17),
+        (masstree, "critical", 0.80, 0.79),
+        (masstree, "oracle", 0.75, 0.69),
+        (masstree, "scx", 0.99, 1.08),
+        (memcached, "critical", 0.81, 0.74),
+        (memcached, "oracle", 0.54, 0.56),
+        (memcached, "scx", 0.23, 0.04),
+        (nginx, "critical", 0.72, 0.62),
+        (nginx, "oracle", 0.74, 0.62),
+        (nginx, "scx", 0.48, 0.23),
+        (postgres, "critical", 0.65, 0.65),
+        (postgres, "oracle", 0.69, 0.70),
+        (postgres, "scx", 0.31, 0.14),
+        (redis, "critical", 0.59, 0.62),
+        (redis, "scx", 0.28, 0.06),
+        (shared, "critical", 0.42, 0.44),
+        (shared, "scx", 0.26, 0.06),
+        (rocksdb, "critical", 0.39, 0.33),
+        (rocksdb, "oracle", 0.45, 0.45),
+        (rocksdb, "scx", 0.18, 0.03),
+        (silo, "critical", 0.57, 0.52),
+        (silo, "oracle", 0.60, 0.56),
+        (silo, "scx", 0.95, 0.94),
+    ):
+        found = (cell.ratio(arm, "mean").ratio, cell.ratio(arm, "p99").ratio)
+        assert found == pytest.approx((mean, p99), abs=0.005)
+
+
+TIMED = ("masstree-busy", "silo-busy")
+"""Nobody wakes their threads but timers."""
+
+WOKEN = tuple(cell for cell in KEPT if cell.file not in TIMED)
+
+
+def over_plain(cell: Cell, of: str = "mean", arm: str = "scx") -> list[float]:
+    """Of each VM, on our own scheduler or under another arm."""
+    (plain,), (ours,) = cell.runs("none"), cell.runs(arm)
+    return [b.value(of) / a.value(of) for a, b in zip(plain.tenants, ours.tenants, strict=True)]
+
+
+def test_no_vm_has_more_of_its_mean_or_p99_on_our_own_scheduler_than_the_pages_say() -> None:
+    assert sum(len(over_plain(cell)) for cell in WOKEN) == 80
+    for of, most in (("mean", 0.60), ("p99", 0.54)):
+        assert max(max(over_plain(cell, of)) for cell in WOKEN) == pytest.approx(most, abs=0.005)
+
+
+def test_vms_whose_threads_only_timers_wake_have_nothing_from_our_own_scheduler() -> None:
+    masstree, silo = (cell for cell in KEPT if cell.file in TIMED)
+    assert (min(over_plain(silo)), max(over_plain(silo))) == pytest.approx((0.77, 1.31), abs=0.005)
+    assert max(over_plain(silo, "mean", "critical")) == pytest.approx(0.77, abs=0.005)
+    assert max(over_plain(silo, "p99", "critical")) == pytest.approx(0.79, abs=0.005)
+    assert max(over_plain(masstree)) == pytest.approx(1.20, abs=0.005)
+    assert max(over_plain(masstree, "p99")) == pytest.approx(1.46, abs=0.005)
+    higher = [one for one in over_plain(masstree, "p99", "critical") if one > 1]
+    assert higher == [pytest.approx(1.38, abs=0.005)]
+
+
+@pytest.mark.parametrize(
+    ("file", "mean", "p99"),
+    [
+        ("gluoncv-busy", 0.445, 0.475),
+        ("java-busy", 0.445, 0.255),
+        ("postgres-busy", 0.33, 0.37),
+        ("rocksdb-busy", 0.22, 0.04),
+    ],
+)
+def test_no_vm_with_gluoncv_java_postgresql_or_rocksdb_has_more_than_the_page_says(
+    file: str, mean: float, p99: float
+) -> None:
+    (cell,) = (cell for cell in KEPT if cell.file == file)
+    assert max(over_plain(cell)) < mean
+    assert max(over_plain(cell, "p99")) < p99
+
+
+def test_gluoncvs_requests_take_as_long_as_the_page_says_and_are_as_few() -> None:
+    (cell,) = (cell for cell in KEPT if cell.file == "gluoncv-busy")
+    (plain,), (ours,) = cell.runs("none"), cell.runs("scx")
+    means_ms = [one.value("mean") / 1e6 for one in ours.tenants]
+    p99s_ms = [one.value("p99") / 1e6 for one in ours.tenants]
+    assert sum(means_ms) / len(means_ms) == pytest.approx(13.1, abs=0.06)
+    assert sum(p99s_ms) / len(p99s_ms) == pytest.approx(25, abs=0.5)
+    assert cell.plain_ms("mean") == pytest.approx(32.6, abs=0.05)
+    assert cell.plain_ms("p99") == pytest.approx(80, abs=0.5)
+    counts = [one.latencies.count for one in plain.tenants]
+    assert (min(counts), max(counts)) == (48, 80)
+    serving = sum(one.cores - (one.background_cores or 0.0) for one in plain.tenants)
+    requests_per_s = sum(one.throughput_per_s for one in plain.tenants)
+    assert 1000 * serving / requests_per_s == pytest.approx(21, abs=0.5)
+
+
+def test_with_rocksdb_critical_leaves_a_tenth_of_the_background_in_the_run_undone() -> None:
+    (cell,) = (cell for cell in KEPT if cell.file == "rocksdb-busy")
+    plain, ours = (
+        sum(one.background_cpu_s or 0.0 for one in cell.runs(arm)[0].tenants) for arm in ("none", "critical")
+    )
+    assert ours / plain == pytest.approx(0.90, abs=0.005)
+    assert cell.done("critical")[1] == pytest.approx(1.01, abs=0.005)
+
+
+def test_where_the_host_is_less_busy_java_gains_on_our_own_scheduler_only() -> None:
+    (less,) = cells(RESULTS / "less-busy")
+    assert less.busy == pytest.approx(0.60, abs=0.005)
+    for arm, mean, p99, word in (
+        ("critical", 1.04, 1.07, "nothing"),
+        ("oracle", 0.94, 0.90, "nothing"),
+        ("scx", 0.68, 0.36, "gain"),
+    ):
+        found = (less.ratio(arm, "mean").ratio, less.ratio(arm, "p99").ratio)
+        assert found == pytest.approx((mean, p99), abs=0.005), arm
+        assert less.word(arm) == word
+
+
+SEEDS = tuple(cells(RESULTS / "seeds"))
+
+
+def test_other_seeds_give_the_published_table_and_no_vm_loses_in_any() -> None:
+    assert table(SEEDS) in README
+    for cell in SEEDS:
+        assert cell.word("scx") == "gain"
+        assert max(over_plain(cell)) < 0.58
+        assert max(over_plain(cell, "p99")) < 0.36
+        requests, cores = cell.done("scx")
+        assert requests == pytest.approx(1, abs=0.03)
+        assert cores == pytest.approx(1, abs=0.06 if cell.file.startswith("redis") else 0.03)  # as above
+
+
+def test_two_more_seeds_of_go_say_the_same() -> None:
+    found = [cell for cell in SEEDS if cell.file.startswith("go-full")]
+    for cell, mean, p99 in zip(found, (0.21, 0.20), (0.09, 0.08), strict=True):
+        assert cell.ratio("scx", "mean").ratio == pytest.approx(mean, abs=0.005)
+        assert cell.ratio("scx", "p99").ratio == pytest.approx(p99, abs=0.005)
+        assert max(over_plain(cell)) < 0.335
+
+
+def test_no_vm_with_redis_waits_long_with_any_seed() -> None:
+    redis = [cell for cell in (*KEPT, *SEEDS) if cell.file.startswith("redis-busy")]
+    assert len(redis) == 3
+    for cell in redis:
+        assert max(one.value("p99") for one in cell.runs("scx")[0].tenants) < 0.55e6
+
+
+HOST = curve.points(CURVE)
+
+
+def test_the_kept_curve_gives_the_published_tables() -> None:
+    assert curve.table(HOST) in README
+    assert curve.held(HOST, LIMITS_MS) in README
+
+
+def test_so_many_vms_are_held_as_have_none_above_the_limit_with_as_many_or_fewer() -> None:
+    for arm in curve.ARMS:
+        for limit_ms in LIMITS_MS:
+            held = curve.most_vms(HOST, arm, limit_ms)
+            within = [point.vms for point in HOST if point.worst_ms(arm) <= limit_ms]
+            assert held in (0, *within)
+            assert all(point.worst_ms(arm) <= limit_ms for point in HOST if point.vms <= held)
+
+
+def test_every_host_of_the_curve_answered_all_requests_and_did_all_work() -> None:
+    for point in HOST:
+        cell = Cell("curve", (point.block,))
+        for run in point.block.runs:
+            assert all(one.errors == one.unfinished == 0 for one in run.tenants)
+            assert cell.done(run.arm) == pytest.approx((1, 1), abs=0.05)
+
+
+def test_nine_vms_answer_within_a_millisecond_where_the_plain_kernel_holds_three() -> None:
+    held = {arm: curve.most_vms(HOST, arm, 1.0) for arm in curve.ARMS}
+    assert held == {"none": 3, "none-again": 3, "critical": 3, "scx": 9}
+    assert [curve.most_vms(HOST, arm, 5.0) for arm in ("none", "critical")] == [6, 8]
+
+
+def test_the_present_rule_says_the_same_of_go_and_memcached() -> None:
+    for cell, mean_ms, before_ms in zip(cells(RESULTS / "present"), (1.16, 0.14), (1.13, 0.14), strict=True):
+        (before,) = (one for one in KEPT if one.file == cell.file)
+        for found, told in ((cell, mean_ms), (before, before_ms)):
+            (run,) = found.runs("scx")
+            means_ms = [one.value("mean") / 1e6 for one in run.tenants]
+            assert sum(means_ms) / len(means_ms) == pytest.approx(told, abs=0.01)
+
+
+HALF = tuple(cells(RESULTS / "half"))
+
+
+def test_half_busy_hosts_give_the_published_tables() -> None:
+    assert table(HALF) in README
+    assert words(HALF) in README
+
+
+def test_where_the_host_is_half_busy_all_gain_on_our_own_scheduler_and_no_vm_loses() -> None:
+    for cell, p99 in zip(HALF, (0.08, 0.49, 0.31), strict=True):
+        assert cell.word("scx") == "gain"
+        assert cell.ratio("scx", "p99").ratio == pytest.approx(p99, abs=0.005)
+        assert max(max(over_plain(cell)), max(over_plain(cell, "p99"))) < 0.905
+        assert cell.done("scx") == pytest.approx((1, 1), abs=0.015)
+        assert cell.word("critical") == "nothing"
+
+
+@pytest.mark.parametrize("cell", HALF, ids=lambda cell: str(cell.file))
+def test_a_half_busy_cell_is_of_a_file_that_is_there(cell: Cell) -> None:
+    asked = asked_by(cell)
+    assert {one.cell for one in cell.blocks} == {asked.name}
+    assert 0.4 < cell.busy < 0.66
+
+
+BESIDE_BATCH = tuple(cells(RESULTS / "beside"))
+
+
+def test_servers_beside_batch_work_give_the_published_tables() -> None:
+    assert table(BESIDE_BATCH) in README
+    assert batch(BESIDE_BATCH) in README
+
+
+def test_beside_batch_work_both_gain_on_our_own_scheduler_which_does_no_less_of_it() -> None:
+    nginx, redis = BESIDE_BATCH
+    for cell, mean, p99, done in ((nginx, 0.80, 0.43, 1.00), (redis, 0.40, 0.10, 1.12)):
+        found = (cell.ratio("scx", "mean").ratio, cell.ratio("scx", "p99").ratio)
+        assert found == pytest.approx((mean, p99), abs=0.005)
+        assert cell.batch_done("scx").ratio == pytest.approx(done, abs=0.005)
+        assert (cell.word("scx"), cell.word("critical"), cell.word("oracle")) == (
+            "gain",
+            "nothing",
+            "nothing",
+        )
