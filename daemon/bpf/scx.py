@@ -72,6 +72,7 @@ class _Vm(ctypes.Structure):
         ("shared", ctypes.c_uint32 * 2),
         ("taking", ctypes.c_uint32),
         ("counted", ctypes.c_uint32),
+        ("chain", ctypes.c_uint32),
         ("has_queues", ctypes.c_bool),
     )
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who is critical: whose bursts are short, and for whom others of its process wait, so it is woken by them or wakes
- * them. A thread's time as critical fills a bucket that leaks, so that nobody is critical all of the time.
+ * them. In a VM where that is hardly ever seen, as timers wake its threads, short bursts suffice. A thread's time as
+ * critical fills a bucket that leaks, so that nobody is critical all of the time.
  *
  * Words: what a daemon says of a thread, for as long as it attends. A latency below the slice makes the thread
  * critical, a longer one not, whatever its bursts say; a weight makes its slices shorter or longer.
@@ -12,6 +13,7 @@
 #include "scx_state.h"
 
 #define ALL 1024 /* of its bursts */
+#define STRANGERS 8 /* in a VM of whose bursts fewer than one of so many are chained */
 
 #define NEUTRAL_WEIGHT 1024
 #define LEAST_WEIGHT 256 /* a slice is a quarter at least, and four times as long at most */
@@ -50,6 +52,19 @@ static const struct word *word_of(struct task_struct *p, __u64 now)
 	return bpf_task_storage_get(&dasec_words, p, 0, 0);
 }
 
+static bool is_chained(const struct thread *t)
+{
+	return t->chain * 100 >= options.chain_percent * ALL;
+}
+
+/* Timers and devices wake nearly all threads of its VM, so who waits for whom cannot be seen. */
+static bool is_of_strangers(const struct thread *t)
+{
+	const struct vm *v = vm_at(t->vm);
+
+	return v && v->chain * STRANGERS < ALL;
+}
+
 /*
  * In its first burst as long as that is short, so that a new thread is not behind all others. A burst is judged when it ends, so one
  * that does not end says what it is by its length.
@@ -62,7 +77,7 @@ static bool is_critical(const struct thread *t, const struct word *said)
 		return t->burst_ns < options.short_ns;
 	if (t->burst_ns >= options.endless_ns)
 		return false;
-	return t->brief * 2 >= ALL && t->chain * 100 >= options.chain_percent * ALL;
+	return t->brief * 2 >= ALL && (is_chained(t) || is_of_strangers(t));
 }
 
 static bool bucket_is_full(struct thread *t, __u64 now)
@@ -93,12 +108,14 @@ static __u64 classify(struct task_struct *p, struct thread *t, __u64 now)
 	return options.slice_ns * weight / NEUTRAL_WEIGHT;
 }
 
-static void judge(struct thread *t)
+static void judge(struct thread *t, struct vm *v)
 {
 	__u32 chained = t->chained ? ALL : 0, brief = t->burst_ns < options.short_ns ? ALL : 0;
 
 	t->brief = t->judged ? (t->brief * 7 + brief) / 8 : brief;
 	t->chain = t->judged ? (t->chain * 7 + chained) / 8 : chained;
+	if (v) /* another CPU may do so at once: of very many bursts one is forgotten then */
+		v->chain = (v->chain * 63 + chained) / 64;
 	t->judged = true;
 	t->chained = false;
 	t->burst_ns = 0;

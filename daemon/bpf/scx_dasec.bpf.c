@@ -489,7 +489,7 @@ void BPF_PROG(dasec_quiescent, struct task_struct *p, __u64 deq_flags)
 	if (stay && stay->threads && --stay->threads == 0)
 		stay->slept_at = now;
 	if (deq_flags & SCX_DEQ_SLEEP)
-		judge(t);
+		judge(t, v);
 }
 
 /* One may be left of a try that ran out of memory. */
@@ -590,7 +590,7 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		v->weight = args->weight;
 		v->cgroup = id;
 		host->rested_at = bpf_ktime_get_ns();
-		v->used_ns = v->critical_ns = 0;
+		v->used_ns = v->critical_ns = v->chain = 0;
 		if (words_used <= word_at(at))
 			words_used = word_at(at) + 1;
 		bpf_map_update_elem(&vm_of_id, &id, &at, BPF_ANY);

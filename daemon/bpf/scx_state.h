@@ -75,6 +75,7 @@ struct vm {
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
 	__u32 taking;	    /* critical ones of those, by CPUs: the kernel may wait for another's run queue first */
 	__u32 counted;	    /* of its weight, in active_weight */
+	__u32 chain;	    /* the part of its threads' last bursts that was chained, of ALL */
 	bool has_queues;
 };
 

@@ -57,6 +57,15 @@ while True:
 """
 """Thirty that are told in one call to compute for 1 ms each."""
 
+TIMED = """
+import time
+while True:
+    until = time.thread_time() + 0.002
+    while time.thread_time() < until: pass
+    time.sleep(0.004)
+"""
+"""Nobody but a timer wakes it, and it wakes nobody."""
+
 SLOWEST = Path("/tmp/slowest")
 ASKS = f"""
 import os, threading, time
@@ -115,6 +124,19 @@ def test_who_computes_without_end_is_not_critical_however_it_began(
     vms["pool"] = Vm("pool")
     vms["pool"].run(BEGINS_IN_SHORT_BURSTS)
     in_the_end(lambda: critical_parts(scheduler, vms), lambda parts: parts["pool"] < 0.05)
+
+
+def test_whom_only_timers_wake_is_critical_where_nobody_waits_for_anybody(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """Decision 0094. Beside threads that wait for each other it is background, though it bursts shortly."""
+    vms["timed"], vms["beside"] = Vm("timed"), Vm("beside")
+    vms["timed"].run(TIMED)
+    vms["beside"].run(TIMED)
+    vms["beside"].run(ASKS)
+    in_the_end(
+        lambda: critical_parts(scheduler, vms), lambda parts: parts["timed"] > 0.8 and parts["beside"] < 0.5
+    )
 
 
 def test_a_critical_thread_does_not_wait_for_all_critical_ones_of_another_vm(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.plan.file import told_in
 from experiments.plan.cells import Cell as Asked
+from experiments.plan.file import told_in
 from experiments.plan.servers import Servers
 from experiments.run.planned import experiment_in
 from experiments.studies.servers import curve
@@ -310,3 +310,21 @@ def test_beside_batch_work_both_gain_on_our_own_scheduler_which_does_no_less_of_
             "nothing",
             "nothing",
         )
+
+
+STRANGERS = tuple(cells(RESULTS / "strangers"))
+
+
+def test_tailbench_by_the_present_rule_is_as_published() -> None:
+    assert table(STRANGERS) in README
+
+
+def test_where_only_timers_wake_threads_both_gain_since_decision_0094() -> None:
+    masstree, silo = STRANGERS
+    for cell, mean, p99 in ((masstree, 0.49, 0.15), (silo, 0.46, 0.48)):
+        assert cell.word("scx") == "gain"
+        assert cell.ratio("scx", "mean").ratio == pytest.approx(mean, abs=0.005)
+        assert cell.ratio("scx", "p99").ratio == pytest.approx(p99, abs=0.005)
+        assert max(over_plain(cell)) < 0.659
+    *others, last = sorted(one for cell in STRANGERS for one in over_plain(cell, "p99"))
+    assert (others[-1], last) == pytest.approx((0.75, 1.78), abs=0.005)
