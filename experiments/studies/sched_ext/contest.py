@@ -33,14 +33,19 @@ def main() -> None:
     """All scripts, one after the other."""
     scheduler, seconds, cpus, *seeds = sys.argv[1].split(",")
     services = set(range(int(cpus)))
-    os.sched_setaffinity(0, {int(cpus)})
-    (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
-    SLICE.mkdir()
-    (SLICE / "cgroup.subtree_control").write_text("+cpu")
+    make_room(int(cpus))
     a_ms = turns_a_ms()
     with Scheduler(options(2)) if scheduler == "dasec" else contextlib.nullcontext():
         for seed in map(int, seeds):
             tell(SEEN[-seed - 1] if seed < 0 else script(seed), services, float(seconds), a_ms)
+
+
+def make_room(services: int) -> None:
+    """For groups in SLICE that share by weights. Who looks keeps to the CPU behind those of the services."""
+    os.sched_setaffinity(0, {services})
+    (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
+    SLICE.mkdir()
+    (SLICE / "cgroup.subtree_control").write_text("+cpu")
 
 
 def turns_a_ms() -> float:

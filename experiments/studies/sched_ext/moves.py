@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from dasec.bpf.scx import CGROUPS, Scheduler, options
+from dasec.bpf.scx import Scheduler, options
 from dasec.linux.cpus import cache_of
 
 from ...places.counted.inside import RUN
-from .contest import SLICE, child, end, hog
+from .contest import SLICE, child, end, hog, make_room
 
 EEVDF, OURS, AS_ONE = "EEVDF", "dasec", "dasec, as if one cache"
 ARMS = (EEVDF, OURS, AS_ONE)
@@ -49,10 +49,7 @@ SCENES = (Scene("one VM of 14", 1, 14), Scene("seven VMs of 4", 7, 4))
 def main() -> None:
     """All scenes under each arm."""
     seconds, services = sys.argv[1].split(",")
-    os.sched_setaffinity(0, {int(services)})
-    (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
-    SLICE.mkdir()
-    (SLICE / "cgroup.subtree_control").write_text("+cpu")
+    make_room(int(services))
     for arm in ARMS:
         with loaded(arm):
             for scene in SCENES:

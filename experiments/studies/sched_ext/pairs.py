@@ -20,10 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from dasec.bpf.scx import CGROUPS, Scheduler, options
+from dasec.bpf.scx import Scheduler, options
 
 from ...places.counted.inside import RUN
-from .contest import SLICE, child, end
+from .contest import SLICE, child, end, make_room
 
 OURS = "dasec"
 ARMS = ("EEVDF", OURS, "EEVDF again")
@@ -61,10 +61,7 @@ SCENES = (
 def main() -> None:
     """All scenes under each arm."""
     seconds, services = sys.argv[1].split(",")
-    os.sched_setaffinity(0, {int(services)})
-    (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
-    SLICE.mkdir()
-    (SLICE / "cgroup.subtree_control").write_text("+cpu")
+    make_room(int(services))
     for arm in ARMS:
         with Scheduler(options(2)) if arm == OURS else contextlib.nullcontext():
             for scene in SCENES:
