@@ -71,12 +71,12 @@ static void move_to(struct vm *v, __u64 time)
 	__sync_fetch_and_add(&v->moved, time - from);
 }
 
-/* V of a VM that has what is due to it in twice that time, by the weights of all that are busy. */
+/* V of a VM that has what is due to it in that time, by the weights of all that are busy. */
 static __u64 due_time(void)
 {
 	__u64 all = active_weight;
 
-	return 2 * options.debt_ns * online_cpus * NEUTRAL_VM / (all ? all : NEUTRAL_VM);
+	return options.debt_ns * online_cpus * NEUTRAL_VM / (all ? all : NEUTRAL_VM);
 }
 
 /* How far ahead a VM in its share may be: that, and so much time of a CPU at most. */
