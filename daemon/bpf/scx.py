@@ -52,7 +52,9 @@ class Options(ctypes.Structure):
         ("bucket_percent", ctypes.c_uint32),
         ("chain_percent", ctypes.c_uint32),
         ("caches", ctypes.c_uint32),
+        ("is_hybrid", ctypes.c_uint32),
         ("cache_of", ctypes.c_uint16 * MAX_CPUS),
+        ("is_largest", ctypes.c_uint8 * MAX_CPUS),
     )
 
 
@@ -101,7 +103,8 @@ class VmTime(NamedTuple):
 
 def options(vm_level: int) -> Options:
     """The scheduler's own numbers, for VMs that are the cgroups at this depth."""
-    caches = cpus.cache_of()
+    caches, capacities = cpus.cache_of(), cpus.capacity_of()
+    largest = max(capacities.values(), default=0)
     return Options(
         cpus=len(_possible()),
         vm_level=vm_level,
@@ -118,7 +121,9 @@ def options(vm_level: int) -> Options:
         bucket_percent=50,
         chain_percent=25,
         caches=len(set(caches.values())),
+        is_hybrid=bool(capacities),
         cache_of=tuple(caches.get(cpu, 0) for cpu in range(MAX_CPUS)),
+        is_largest=tuple(bool(capacities) and capacities.get(cpu) == largest for cpu in range(MAX_CPUS)),
     )
 
 

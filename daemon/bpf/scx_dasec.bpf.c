@@ -12,6 +12,7 @@
  * others when it wakes up.
  */
 #include "scx_critical.h"
+#include "scx_idle.h"
 #include "scx_meet.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -72,13 +73,18 @@ part int may_preempt(__u32 vm, __u64 debt, __s32 cpu, __u64 now)
 SEC("struct_ops/dasec_select_cpu")
 __s32 BPF_PROG(dasec_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
 {
+	struct thread *t = thread_of(p);
 	bool idle = false;
-	__s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, 0, &idle);
-	struct thread *t;
+	__s32 cpu;
 
+	if (t && !are_alike()) {
+		cpu = pick_near(p, t->class, prev_cpu);
+		idle = cpu >= 0;
+	} else {
+		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, 0, &idle);
+	}
 	if (!idle)
-		return cpu;
-	t = thread_of(p);
+		return cpu < 0 ? prev_cpu : cpu;
 	if (t) {
 		t->own = ANY_CPU;
 		insert(p, SCX_DSQ_LOCAL, classify(p, t, bpf_ktime_get_ns()), 0);
@@ -169,7 +175,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	}
 	if (!may_kick())
 		return;
-	idle = scx_bpf_pick_idle_cpu(scx_of(p)->cpus_ptr, 0);
+	idle = are_alike() ? scx_bpf_pick_idle_cpu(scx_of(p)->cpus_ptr, 0) : pick_near(p, t->class, scx_bpf_task_cpu(p));
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	else if (t->class == CRITICAL)
@@ -702,7 +708,9 @@ __s32 BPF_PROG(dasec_init)
 			c->class = NOBODY;
 	}
 	bpf_iter_num_destroy(&numbers);
-	error = make_queues(KERNEL);
+	error = make_places();
+	if (!error)
+		error = make_queues(KERNEL);
 	return error ? error : make_queues(REST);
 }
 

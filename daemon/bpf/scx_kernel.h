@@ -60,6 +60,10 @@ struct scx_exit_info {
 	char *msg;
 };
 
+struct bpf_cpumask {
+	struct cpumask cpumask;
+};
+
 /* Up to 6.14; later kernels have __preempt_count instead. */
 struct pcpu_hot {
 	int preempt_count;
@@ -110,6 +114,11 @@ extern __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 extern const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
 extern void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
 extern __u32 bpf_cpumask_weight(const struct cpumask *mask) __ksym;
+extern struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
+extern void bpf_cpumask_release(struct bpf_cpumask *mask) __ksym;
+extern void bpf_cpumask_clear(struct bpf_cpumask *mask) __ksym;
+extern void bpf_cpumask_set_cpu(__u32 cpu, struct bpf_cpumask *mask) __ksym;
+extern bool bpf_cpumask_and(struct bpf_cpumask *into, const struct cpumask *a, const struct cpumask *b) __ksym;
 extern bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *mask) __ksym;
 extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym;
 extern struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
@@ -163,6 +172,7 @@ on: \
 #define SCX_TASK_QUEUED 1
 #define SCX_ENQ_WAKEUP 1
 #define SCX_DEQ_SLEEP 1
+#define SCX_PICK_IDLE_CORE 1
 #define SCX_KICK_IDLE 1
 #define SCX_KICK_PREEMPT 2
 

@@ -36,7 +36,9 @@ struct options {
 	__u32 bucket_percent;
 	__u32 chain_percent;
 	__u32 caches; /* last-level ones */
+	__u32 is_hybrid; /* capacities differ */
 	__u16 cache_of[MAX_CPUS];
+	__u8 is_largest[MAX_CPUS]; /* of capacity */
 };
 
 const volatile struct options options;

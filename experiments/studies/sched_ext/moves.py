@@ -2,8 +2,8 @@
 
 python -m experiments.studies.sched_ext.moves SECONDS,CPUS
 
-Each arm and scene is a line of JSON: how often a thread was seen on another CPU than at the look before, and
-how often on one of another cache.
+Each arm and scene is a line of JSON: how often a thread was seen on another CPU than at the look before, how
+often on one of another cache, and how often on one of the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -23,54 +23,81 @@ from dasec.bpf.scx import Scheduler, options
 from dasec.linux.cpus import cache_of
 
 from ...places.counted.inside import RUN
-from .contest import SLICE, child, end, hog, make_room
+from .contest import SLICE, child, doze, end, hog, make_room, turns_a_ms
 
 EEVDF, OURS, AS_ONE = "EEVDF", "dasec", "dasec, as if one cache"
-ARMS = (EEVDF, OURS, AS_ONE)
+HYBRID = "dasec, as if hybrid"
+"""As if CPUs of the first cache had more capacity than the others."""
+
+ARMS = (EEVDF, OURS, AS_ONE, HYBRID)
 LOOK_EACH_S = 0.004
 """The scheduler's slice: a thread moves when one begins."""
 
+SLEEPS_LONGER_MS = 0.37
 SETTLE_S = 0.5
+FIRST = 0
+"""The cache of CPU 0."""
+
 PROCESSOR = 36
 """The field of /proc/PID/stat behind the name's parenthesis."""
 
 
 class Scene(NamedTuple):
-    """VMs alike, of threads that compute."""
+    """VMs alike, of threads that compute. `sleep_ms`: after each `run_ms` they rest so long, each for more
+    than the one before, so that they wake up beside others each time."""
 
     name: str
     vms: int
     threads: int
+    run_ms: float = 0.0
+    sleep_ms: float = 0.0
 
 
-SCENES = (Scene("one VM of 14", 1, 14), Scene("seven VMs of 4", 7, 4))
+SCENES = (
+    Scene("one VM of 14", 1, 14),
+    Scene("seven VMs of 4", 7, 4),
+    Scene("two VMs of 5 that sleep", 2, 5, 2.0, 3.0),
+    Scene("one VM of 5 that sleep", 1, 5, 2.0, 3.0),
+)
+"""The last two leave CPUs idle."""
 
 
 def main() -> None:
     """All scenes under each arm."""
     seconds, services = sys.argv[1].split(",")
     make_room(int(services))
+    a_ms = turns_a_ms()
     for arm in ARMS:
         with loaded(arm):
-            for scene in SCENES:
-                told = {"arm": arm, "scene": scene.name, **watched(scene, int(services), float(seconds))}
+            for scene in scenes_of(arm):
+                seen = watched(scene, int(services), float(seconds), a_ms)
+                told = {"arm": arm, "scene": scene.name, **seen}
                 print(RUN + json.dumps(told), flush=True)
+
+
+def scenes_of(arm: str) -> tuple[Scene, ...]:
+    """Capacities matter to those that find idle CPUs."""
+    return tuple(scene for scene in SCENES if arm != HYBRID or scene.sleep_ms)
 
 
 def loaded(arm: str) -> AbstractContextManager[object]:
     chosen = options(2)
     if arm == AS_ONE:
         chosen.caches = 1
+    if arm == HYBRID:
+        chosen.is_hybrid = True
+        for cpu, cache in cache_of().items():
+            chosen.is_largest[cpu] = cache == FIRST
     return contextlib.nullcontext() if arm == EEVDF else Scheduler(chosen)
 
 
-def watched(scene: Scene, services: int, seconds: float) -> dict[str, float]:
+def watched(scene: Scene, services: int, seconds: float, a_ms: float) -> dict[str, float]:
     """What the looks of so many seconds saw; `least_s` and `most_s` of CPU time that a thread had."""
     caches = cache_of()
-    with computing(scene, set(range(services))) as pids:
+    with computing(scene, set(range(services)), a_ms) as pids:
         time.sleep(SETTLE_S)
         had, at = [used_s(pid) for pid in pids], [processor(pid) for pid in pids]
-        moves = far = looks = 0
+        moves = far = first = looks = 0
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(LOOK_EACH_S)
@@ -78,11 +105,13 @@ def watched(scene: Scene, services: int, seconds: float) -> dict[str, float]:
             changes = [(one, other) for one, other in zip(at, now, strict=True) if one != other]
             moves, looks, at = moves + len(changes), looks + 1, now
             far += sum(caches[one] != caches[other] for one, other in changes)
+            first += sum(caches[one] == FIRST for one in now)
         took = [used_s(pid) - before for pid, before in zip(pids, had, strict=True)]
     return {
         "caches": len({caches[cpu] for cpu in range(services)}),
         "moves": moves,
         "far": far,
+        "first": first / len(pids) / looks,
         "looks": looks,
         "seconds": seconds,
         "least_s": min(took),
@@ -91,13 +120,16 @@ def watched(scene: Scene, services: int, seconds: float) -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def computing(scene: Scene, cpus: set[int]) -> Iterator[list[int]]:
+def computing(scene: Scene, cpus: set[int], a_ms: float) -> Iterator[list[int]]:
     """The threads of all VMs, as long as the block runs."""
     groups = [SLICE / f"vm{number}.scope" for number in range(scene.vms)]
-    pids = []
+    pids: list[int] = []
     for group in groups:
         group.mkdir()
-        pids += [child(partial(_compute, group, cpus)) for _ in range(scene.threads)]
+        for _ in range(scene.threads):
+            sleep_ms = scene.sleep_ms + SLEEPS_LONGER_MS * len(pids)
+            actor = partial(doze, time.monotonic(), int(scene.run_ms * a_ms), sleep_ms / 1000)
+            pids.append(child(partial(_compute, group, cpus, actor if scene.sleep_ms else hog)))
     try:
         yield pids
     finally:
@@ -109,10 +141,10 @@ def computing(scene: Scene, cpus: set[int]) -> Iterator[list[int]]:
             end(group)
 
 
-def _compute(group: Path, cpus: set[int]) -> NoReturn:
+def _compute(group: Path, cpus: set[int], actor: Callable[[], NoReturn]) -> NoReturn:
     (group / "cgroup.procs").write_text(str(os.getpid()))
     os.sched_setaffinity(0, cpus)
-    hog()
+    actor()
 
 
 def processor(pid: int) -> int:

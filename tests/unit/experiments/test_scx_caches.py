@@ -4,35 +4,59 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.studies.sched_ext.caches import draw, far_a_second, runs_in, table
-from experiments.studies.sched_ext.moves import ARMS, AS_ONE, EEVDF, OURS, SCENES
+from experiments.places.counted.machine import Run
+from experiments.studies.sched_ext.caches import draw, far_a_second, first_part, runs_in, table
+from experiments.studies.sched_ext.moves import ARMS, AS_ONE, EEVDF, HYBRID, OURS, SCENES, scenes_of
 
 FOLDER = Path(__file__).parents[3] / "experiments/studies/sched_ext"
+PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
 RUNS = runs_in(FOLDER / "cache-results/caches.jsonl")
 
 
-def far(arm: str, scene: str) -> float:
+FULL = [scene.name for scene in SCENES if not scene.sleep_ms]
+HALF_BUSY, MOSTLY_IDLE = (scene.name for scene in SCENES if scene.sleep_ms)
+
+
+def run_of(arm: str, scene: str) -> Run:
     (run,) = (run for run in RUNS if (run["arm"], run["scene"]) == (arm, scene))
-    return far_a_second(run)
+    return run
+
+
+def far(arm: str, scene: str) -> float:
+    return far_a_second(run_of(arm, scene))
 
 
 def test_the_page_has_the_table_of_the_kept_runs() -> None:
-    assert f"\n\n{table(RUNS)}\n\n" in (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"\n\n{table(RUNS)}\n\n" in PAGE
 
 
 def test_every_scene_was_run_under_every_arm_on_two_caches() -> None:
-    assert len(RUNS) == len(ARMS) * len(SCENES)
+    assert [(run["arm"], run["scene"]) for run in RUNS] == [
+        (arm, scene.name) for arm in ARMS for scene in scenes_of(arm)
+    ]
     assert {run["caches"] for run in RUNS} == {2}
 
 
 def test_a_tenth_of_the_changes_is_left_where_seven_vms_compute_and_none_where_one_does() -> None:
-    one, seven = (scene.name for scene in SCENES)
+    one, seven = FULL
     assert far(OURS, one) < 1
     assert 0.09 < far(OURS, seven) / far(AS_ONE, seven) < 0.11
 
 
+def test_who_wakes_up_changes_caches_as_often_as_the_page_says() -> None:
+    numbers = f"{far(OURS, HALF_BUSY):.0f} changes a second instead of {far(AS_ONE, HALF_BUSY):.0f}"
+    assert f"{numbers}. EEVDF has {far(EEVDF, HALF_BUSY):.0f}" in PAGE
+
+
+def test_critical_threads_are_on_larger_cpus_as_often_as_the_page_says() -> None:
+    most, more = (first_part(run_of(HYBRID, scene)) for scene in (MOSTLY_IDLE, HALF_BUSY))
+    assert f"at {most:.0%} of the looks".replace("%", " %") in PAGE
+    instead = f"at {more:.0%} instead of {first_part(run_of(AS_ONE, HALF_BUSY)):.0%}"
+    assert instead.replace("%", " %") in PAGE
+
+
 def test_eevdf_changes_less_still() -> None:
-    assert far(EEVDF, SCENES[1].name) < far(OURS, SCENES[1].name)
+    assert far(EEVDF, FULL[1]) < far(OURS, FULL[1])
 
 
 def test_they_are_drawn(tmp_path: Path) -> None:
