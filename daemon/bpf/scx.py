@@ -101,12 +101,13 @@ class VmTime(NamedTuple):
     critical_ns: int
 
 
-def options(vm_level: int) -> Options:
-    """The scheduler's own numbers, for VMs that are the cgroups at this depth."""
-    caches, capacities = cpus.cache_of(), cpus.capacity_of()
+def options(vm_level: int, sysfs: str = cpus.SYSFS) -> Options:
+    """The scheduler's own numbers, for VMs that are the cgroups at this depth, and what it has to know of the
+    CPUs. Raises BpfUnavailable if there are too many."""
+    caches, capacities = cpus.cache_of(sysfs), cpus.capacity_of(sysfs)
     largest = max(capacities.values(), default=0)
     return Options(
-        cpus=len(_possible()),
+        cpus=len(_possible(sysfs)),
         vm_level=vm_level,
         debt_ns=100 * MS,
         slice_ns=4 * MS,
@@ -242,9 +243,9 @@ def why_not() -> str | None:
     return None
 
 
-def _possible() -> range:
+def _possible(sysfs: str) -> range:
     """CPUs that may ever be online; they are numbered from 0."""
-    last = max(cpus.possible())
+    last = max(cpus.possible(sysfs))
     if last >= MAX_CPUS:
         raise BpfUnavailable(f"this machine may have {last + 1} CPUs, and the scheduler knows {MAX_CPUS}")
     return range(last + 1)

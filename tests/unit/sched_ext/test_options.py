@@ -1,0 +1,50 @@
+"""What our scheduler is told of the host's CPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dasec.bpf.libbpf import BpfUnavailable
+from dasec.bpf.scx import MAX_CPUS, options
+
+CPU = "devices/system/cpu"
+
+
+def write(sysfs: Path, file: str, text: str) -> None:
+    place = sysfs / CPU / file
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f"{text}\n")
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path) -> Path:
+    """Four CPUs of two sockets."""
+    for file in ("online", "possible"):
+        write(tmp_path, file, "0-3")
+    for cpu in range(4):
+        write(tmp_path, f"cpu{cpu}/topology/physical_package_id", f"{cpu // 2}")
+        write(tmp_path, f"cpu{cpu}/topology/core_id", f"{cpu}")
+    return tmp_path
+
+
+def test_it_is_told_the_caches_and_that_all_cpus_do_as_much(sysfs: Path) -> None:
+    told = options(2, str(sysfs))
+    assert (told.cpus, told.caches, tuple(told.cache_of[:5])) == (4, 2, (0, 0, 2, 2, 0))
+    assert not told.is_hybrid
+    assert not any(told.is_largest)
+
+
+def test_on_a_hybrid_host_it_is_told_which_cpus_are_the_largest(sysfs: Path) -> None:
+    for cpu, capacity in enumerate((1024, 446, 1024, 446)):
+        write(sysfs, f"cpu{cpu}/cpu_capacity", f"{capacity}")
+    told = options(2, str(sysfs))
+    assert told.is_hybrid
+    assert tuple(told.is_largest[:5]) == (1, 0, 1, 0, 0)
+
+
+def test_a_host_with_more_cpus_than_it_knows_is_refused(sysfs: Path) -> None:
+    write(sysfs, "possible", f"0-{MAX_CPUS}")
+    with pytest.raises(BpfUnavailable, match=f"{MAX_CPUS + 1} CPUs"):
+        options(2, str(sysfs))
