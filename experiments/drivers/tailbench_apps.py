@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 DATA = "{data}/"
+LIBRARIES = "LD_LIBRARY_PATH"
 KEPT_OF_NAMES = 15
 """TASK_COMM_LEN without the end of the string (proc_pid_comm(5))."""
 
@@ -36,6 +37,11 @@ class Application:
         """What it is told of below `{data}`."""
         words = (*self.arguments, *self.variables.values())
         return tuple(word.removeprefix(DATA) for word in words if word.startswith(DATA))
+
+    @property
+    def libraries(self) -> str | None:
+        """The part of its folder with shared libraries of its own, if it is built with some."""
+        return self.variables.get(LIBRARIES)
 
     @property
     def thread_names(self) -> str:
@@ -70,7 +76,7 @@ APPLICATIONS: Mapping[str, Application] = {
         "xapian_networked_server",
         "xapian_networked_client",
         ("-n", "{threads}", "-d", "{data}/xapian/wiki", "-r", "1000000000"),
-        {"TBENCH_TERMS_FILE": "{data}/xapian/terms.in"},
+        {"TBENCH_TERMS_FILE": "{data}/xapian/terms.in", LIBRARIES: "./xapian-core-1.2.13/install/lib"},
     ),
     "sphinx": _named(
         "sphinx",

@@ -12,7 +12,7 @@ from pathlib import Path
 from guests.built import HostCannotError
 
 from ...drivers.tailbench import INPUTS, ROOT, data_folder, root_folder
-from ...drivers.tailbench_apps import APPLICATIONS
+from ...drivers.tailbench_apps import APPLICATIONS, Application
 
 INSIDE = "programs/tailbench"
 """In the guest; what stands in an application's folder under a program's name starts it from PROGRAMS."""
@@ -35,6 +35,8 @@ class Installed:
     programs: tuple[tuple[str, Path], ...]
     inputs: tuple[tuple[str, Path], ...]
     """Files, or folders."""
+    libraries: tuple[tuple[str, Path], ...] = ()
+    """Shared ones that lie in an application's folder."""
 
     @classmethod
     def of(cls, applications: tuple[str, ...]) -> Installed:
@@ -49,6 +51,7 @@ class Installed:
         found = cls(
             tuple((name, (root or Path()) / name) for name in programs),
             tuple((name, data_folder(root or Path()) / name) for name in inputs),
+            tuple(pair for one in chosen for pair in _libraries(root or Path(), one)),
         )
         for name, file in found.programs:
             if not os.access(file, os.X_OK):
@@ -60,7 +63,7 @@ class Installed:
 
     def contents(self) -> Iterator[bytes]:
         """What makes a guest another one."""
-        for name, file in (*self.programs, *self.inputs):
+        for name, file in (*self.programs, *self.inputs, *self.libraries):
             parts = sorted(file.rglob("*")) if file.is_dir() else [file]
             yield from (name.encode() + part.read_bytes() for part in parts if part.is_file())
 
@@ -80,3 +83,14 @@ class Installed:
                 shutil.copytree(file, target)
             else:
                 shutil.copy(file, target)
+        for name, file in self.libraries:
+            target = tree / INSIDE / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.resolve(), target)
+
+
+def _libraries(root: Path, application: Application) -> Iterator[tuple[str, Path]]:
+    """Those of its own. Without some it has the machine's, which the linker finds."""
+    if application.libraries:
+        folder = Path(application.folder, application.libraries)
+        yield from ((str(folder / file.name), file) for file in sorted((root / folder).glob("*.so*")))

@@ -58,6 +58,25 @@ def test_other_programs_or_inputs_are_another_guest(root: Path, tmp_path: Path) 
     assert len(contents) == 3
 
 
+def test_an_application_has_its_own_shared_libraries_beside_it(root: Path, tmp_path: Path) -> None:
+    data, libraries = tmp_path / "data/xapian", root / "xapian/xapian-core-1.2.13/install/lib"
+    for folder in (data / "wiki", libraries):
+        folder.mkdir(parents=True)
+    (data / "terms.in").write_text("word\n")
+    (root / "xapian/xapian_integrated").write_text("xapian")
+    (root / "xapian/xapian_integrated").chmod(0o755)
+    without = b"".join(Installed.of(("xapian",)).contents())
+    for name in ("libxapian.so.22.6.0", "libxapian.a"):
+        (libraries / name).write_text(name)
+    (libraries / "libxapian.so.22").symlink_to("libxapian.so.22.6.0")
+    found = Installed.of(("xapian",))
+    found.copy(tmp_path / "tree", "seated PROGRAM")
+    beside = tmp_path / "tree/programs/tailbench/xapian" / (APPLICATIONS["xapian"].libraries or "")
+    assert {file.name for file in beside.iterdir()} == {"libxapian.so.22", "libxapian.so.22.6.0"}
+    assert (beside / "libxapian.so.22").read_text() == "libxapian.so.22.6.0"
+    assert b"".join(found.contents()) != without
+
+
 def test_what_is_not_there_is_a_line_that_says_how_to_mend_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
