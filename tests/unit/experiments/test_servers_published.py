@@ -63,6 +63,7 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         "gluoncv-busy": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
         "go-busy": {"critical": "nothing", "oracle": "gain", "scx": "gain"},
         "go-full": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
+        "img-dnn-busy": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
         "java-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "masstree-busy": {"critical": "gain", "oracle": "gain", "scx": "nothing"},
         "memcached-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
@@ -72,9 +73,11 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         "redis-shared": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "rocksdb-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "silo-busy": {"critical": "gain", "oracle": "gain", "scx": "nothing"},
+        "xapian-busy": {"critical": "nothing", "oracle": "gain", "scx": "gain"},
     }
     assert {cell.file: {arm: cell.word(arm) for arm in said[cell.file]} for cell in KEPT} == said
-    gluoncv, go, full, java, masstree, memcached, nginx, postgres, redis, shared, rocksdb, silo = KEPT
+    gluoncv, go, full, dnn, java, masstree, memcached, *others = KEPT
+    nginx, postgres, redis, shared, rocksdb, silo, xapian = others
     for cell, arm, mean, p99 in (
         (gluoncv, "critical", 0.90, 0.78),
         (gluoncv, "oracle", 0.90, 0.78),
@@ -84,6 +87,9 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         (full, "critical", 0.61, 0.46),
         (full, "oracle", 0.69, 0.71),
         (full, "scx", 0.27, 0.14),
+        (dnn, "critical", 0.99, 0.93),
+        (dnn, "oracle", 0.87, 0.77),
+        (dnn, "scx", 0.67, 0.27),
         (java, "critical", 0.74, 0.67),
         (java, "oracle", 0.69, 0.59),
         (java, "scx", 0.36, 0.17),
@@ -109,6 +115,9 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         (silo, "critical", 0.57, 0.52),
         (silo, "oracle", 0.60, 0.56),
         (silo, "scx", 0.95, 0.94),
+        (xapian, "critical", 0.93, 0.92),
+        (xapian, "oracle", 0.78, 0.68),
+        (xapian, "scx", 0.58, 0.31),
     ):
         found = (cell.ratio(arm, "mean").ratio, cell.ratio(arm, "p99").ratio)
         assert found == pytest.approx((mean, p99), abs=0.005)
@@ -117,7 +126,10 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
 TIMED = ("masstree-busy", "silo-busy")
 """Nobody wakes their threads but timers."""
 
-WOKEN = tuple(cell for cell in KEPT if cell.file not in TIMED)
+LATER = ("img-dnn-busy", "xapian-busy")
+"""Theirs, too, but run by the rule of decision 0094."""
+
+WOKEN = tuple(cell for cell in KEPT if cell.file not in (*TIMED, *LATER))
 
 
 def over_plain(cell: Cell, of: str = "mean", arm: str = "scx") -> list[float]:
@@ -147,14 +159,14 @@ def test_vms_whose_threads_only_timers_wake_have_nothing_from_our_own_scheduler(
     ("file", "mean", "p99"),
     [
         ("gluoncv-busy", 0.445, 0.475),
+        ("img-dnn-busy", 0.715, 0.335),
         ("java-busy", 0.445, 0.255),
         ("postgres-busy", 0.33, 0.37),
         ("rocksdb-busy", 0.22, 0.04),
+        ("xapian-busy", 0.645, 0.375),
     ],
 )
-def test_no_vm_with_gluoncv_java_postgresql_or_rocksdb_has_more_than_the_page_says(
-    file: str, mean: float, p99: float
-) -> None:
+def test_no_vm_with_one_of_these_has_more_than_the_page_says(file: str, mean: float, p99: float) -> None:
     (cell,) = (cell for cell in KEPT if cell.file == file)
     assert max(over_plain(cell)) < mean
     assert max(over_plain(cell, "p99")) < p99
