@@ -7,7 +7,8 @@ say what a VM is assigned; here it is the workload's share of all cores that we 
 gets more than it can use (its vCPUs × the period, and no more cores than they may use) or may use (its
 quota). What such a workload leaves over goes to the others in proportion to *their* shares, until everything
 is given away or everybody has all they can use (water-filling): whoever reaches the limit with a plain
-division gets the limit, the others divide what is left, and so on.
+division gets the limit, the others divide what is left, and so on. QEMU's main thread, where it is managed,
+adds nothing to that, and has a slice of it.
 
 Time is time, on a small core and on an SMT sibling, too: that is what the kernel shares (vruntime knows no
 capacity), and what others lose (docs/decisions/0056-uneven-cores.md).
@@ -85,8 +86,9 @@ def entitlements_ns(period: Period) -> Mapping[str, int]:
 def limit_ns(workload: Workload, length_ns: int, cores: frozenset[Core]) -> int:
     """The most that a workload can use in a period: one core for each vCPU, all cores that any of them may
     use, or its quota."""
-    reach = NOWHERE.union(*{vcpu.allowed for vcpu in workload.vcpus}) & cores
-    usable_ns = min(len(workload.vcpus), len(reach)) * length_ns
+    vcpus = workload.guests_own
+    reach = NOWHERE.union(*{vcpu.allowed for vcpu in vcpus}) & cores
+    usable_ns = min(len(vcpus), len(reach)) * length_ns
     return (
         usable_ns if workload.quota_cores is None else min(usable_ns, int(workload.quota_cores * length_ns))
     )

@@ -2,10 +2,8 @@
 
 Times are integers in nanoseconds and end in `_ns`; weights are integers with 1024 for
 "like everybody else" (the kernel's nice-0 weight), whatever the host's own unit is.
-
-The values made once a vCPU a period are named tuples: a frozen dataclass costs three
+The values made once a vCPU a period are named tuples: a frozen dataclass, as everything else is, costs three
 times as much to make and hashes in Python (docs/decisions/0003-hot-values.md).
-Everything else is a frozen dataclass.
 """
 
 from __future__ import annotations
@@ -69,11 +67,13 @@ class VcpuId(NamedTuple):
 
 
 class Vcpu(NamedTuple):
-    """One schedulable thread of a workload, and the cores it may use (its mask as we found it)."""
+    """One schedulable thread of a workload, and the cores it may use (its mask as we found it). `emulator`:
+    it is QEMU's own, beside the guest's; it is judged like them, and its workload is due nothing for it."""
 
     id: VcpuId
     name: str
     allowed: frozenset[Core]
+    emulator: bool = False
 
 
 class Counters(NamedTuple):
@@ -139,11 +139,9 @@ class CpuWish(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One VM, container or named set of processes that opted in.
-
-    `nested`: a group around all its vCPUs competes for them with other workloads, so that their own weights
-    only say how its share falls on its vCPUs and their cores (docs/measurements.md, "Group scheduling").
-    """
+    """One VM, container or named set of processes that opted in. `nested`: a group around all its vCPUs
+    competes for them with other workloads, so that their own weights only say how its share falls on its
+    vCPUs and their cores (docs/measurements.md, "Group scheduling")."""
 
     name: str
     share: int
@@ -151,6 +149,11 @@ class Workload:
     quota_cores: float | None = None
     nested: bool = False
     wish: CpuWish | None = None
+
+    @property
+    def guests_own(self) -> tuple[Vcpu, ...]:
+        """All but QEMU's own threads: those that say what it can use, and what it is due."""
+        return tuple([vcpu for vcpu in self.vcpus if not vcpu.emulator])
 
 
 class OwnLimit(NamedTuple):
@@ -365,9 +368,8 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What `restore` did: knobs put back, knobs left alone because somebody else changed
-    them since, knobs whose thread is gone, knobs that could not be put back (with why), and
-    slices of threads that left the fair class: they stay held until it is fair again."""
+    """What `restore` did: knobs put back; left alone because somebody else changed them since; of threads
+    that are gone; not put back, with why; and slices of threads that left the fair class, held till it is."""
 
     put_back: int
     left_alone: tuple[str, ...]

@@ -33,7 +33,7 @@ class Row:
 
     `pin` is the core that it is pinned to; without, its affinity is all that it is allowed (all cores).
     `movable=False` takes its affinity knob away. `new=True`: it has just come, and has no usage.
-    `wakeups` and what follows are None where the host does not count them.
+    `emulator`: QEMU's main thread. `wakeups` and what follows are None where the host does not count them.
     """
 
     consumed_ms: float = 0
@@ -49,6 +49,7 @@ class Row:
     pin: int | None = None
     movable: bool = True
     new: bool = False
+    emulator: bool = False
     wakeups: int | None = None
     external: int | None = None
     chain_ms: float | None = None
@@ -130,7 +131,7 @@ def snapshot(
 
 def _workload(number: int, group: Group, cores: int) -> Workload:
     vcpus = tuple(
-        Vcpu(vcpu_id(number, r), f"{group.name}/{r}", _allowed(row, cores))
+        Vcpu(vcpu_id(number, r), f"{group.name}/{r}", _allowed(row, cores), row.emulator)
         for r, row in enumerate(group.rows)
     )
     return Workload(group.name, group.share, vcpus, group.quota_cores, group.nested, group.wish)

@@ -149,7 +149,7 @@ def caps_after(
     use = _use(period, workload, limits, held.served)
     earned_ns = min(TOKENS * TOKEN_NS, held.earned_ns + period.length_ns)
     held = held._replace(earned_ns=earned_ns)
-    if not use.capped or len(use.capped) == len(workload.vcpus):
+    if not use.capped or len(use.capped) == len(workload.guests_own):
         return _none(limits, held)
     if not held.budget_ppm and sum(use.capped.values()) * 100 < limit_ppm * WORTH_PERCENT:
         return _none(limits, held)

@@ -191,9 +191,10 @@ class ReservationsSection(Section):
 
 
 class LibvirtSection(Section):
-    """What domains may say themselves (docs/libvirt.md)."""
+    """What domains may say themselves, and what is managed of each (docs/libvirt.md)."""
 
     metadata: bool = Field(default=False, description="true or false")
+    emulator: Literal["never", "follow"] = Field(default="never", description='"never" or "follow"')
 
 
 class ContainersSection(Section):

@@ -120,7 +120,7 @@ def _workloads(tally: Totals, now: Now) -> Iterator[str]:
         "dasec_workload_vcpus",
         "gauge",
         "vCPUs of a workload.",
-        [(who, len(each.vcpus)) for who, each in given],
+        [(who, len(each.guests_own)) for who, each in given],
     )
     yield family(
         "dasec_workload_share", "gauge", "Share of a workload.", [(who, each.share) for who, each in given]

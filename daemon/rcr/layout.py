@@ -122,7 +122,7 @@ class Layout:
         found = []
         columns = [(standing.usage, standing.knobs) for standing in self._standings]
         for seat in self.on(core):
-            (who, _, allowed), group, row, _ = seat
+            (who, _, allowed, _), group, row, _ = seat
             usage, knobs = columns[group]
             judged = usage[row] is not None and knobs[row].affinity is not None
             if judged and target in allowed and who not in self._resting:

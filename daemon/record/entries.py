@@ -171,6 +171,8 @@ def workload_row(workload: Workload) -> Mapping[str, object]:
         "nested": workload.nested,
         "vcpus": [(*vcpu.id, vcpu.name, cpulist.render(vcpu.allowed)) for vcpu in workload.vcpus],
     }
+    if emulators := [number for number, vcpu in enumerate(workload.vcpus) if vcpu.emulator]:
+        row["emulators"] = emulators
     return row if workload.wish is None else {**row, "wish": workload.wish}
 
 
@@ -326,12 +328,13 @@ def read_workload(row: Mapping[str, object]) -> Workload:
     """The inverse of `workload_row`."""
     vcpus = cast(list[tuple[int, int, int, str, str]], row["vcpus"])
     wish = cast(tuple[str, int] | None, row.get("wish"))
+    emulators = cast(list[int], row.get("emulators", []))
     return Workload(
         name=cast(str, row["name"]),
         share=cast(int, row["share"]),
         vcpus=tuple(
-            Vcpu(VcpuId(pid, tid, start), name, frozenset(map(Core, cpulist.parse(allowed))))
-            for pid, tid, start, name, allowed in vcpus
+            Vcpu(VcpuId(pid, tid, start), name, frozenset(map(Core, cpulist.parse(allowed))), at in emulators)
+            for at, (pid, tid, start, name, allowed) in enumerate(vcpus)
         ),
         quota_cores=cast(float | None, row["quota_cores"]),
         nested=cast(bool, row.get("nested", False)),

@@ -182,7 +182,7 @@ def _places(topology: Topology) -> Mapping[int, CpuPlace]:
 
 def _allowed(workload: Workload) -> frozenset[int]:
     """The CPUs that each of its vCPUs may use."""
-    return frozenset.intersection(*(vcpu.allowed for vcpu in workload.vcpus))
+    return frozenset.intersection(*(vcpu.allowed for vcpu in workload.guests_own or workload.vcpus))
 
 
 def _aims(held: Reservations, period: Period) -> Mapping[str, frozenset[Core]]:
@@ -230,7 +230,7 @@ class _Masks:
         if aim is None and not former:
             return
         left: set[Aim] = set()
-        for vcpu in workload.vcpus:
+        for vcpu in workload.guests_own:  # QEMU's own threads stay where its operator has them
             mask = vcpu.allowed if aim is None else vcpu.allowed & aim
             present = present_of.get(vcpu.id, NO_KNOBS).affinity
             if present is None or not mask:

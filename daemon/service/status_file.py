@@ -103,7 +103,7 @@ class StatusFile:
         return [
             WorkloadStatus(
                 name=each.name,
-                vcpus=len(each.vcpus),
+                vcpus=len(each.guests_own),
                 share=each.share,
                 guard=verdicts.get(each.name, ""),
                 left_out=short.left_out.get(each.name, 0),

@@ -33,6 +33,7 @@ def discovery(settings: Config) -> Discovery:
             LibvirtWorkloads(
                 [Rule(one.name, one.libvirt or "", one.share) for one in domains],
                 by_metadata=settings.libvirt.metadata,
+                with_emulator=settings.libvirt.emulator == "follow",
                 taken=frozenset(one.name for one in (*static, *containers)),
             ),
         )

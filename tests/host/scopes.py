@@ -22,12 +22,12 @@ SLICE = "machine.slice"
 
 LIKE_QEMU = f"""
 import threading, time
-def vcpu(number):
+def thread(name):
     with open(f"/proc/self/task/{{threading.get_native_id()}}/comm", "w") as file:
-        file.write(f"CPU {{number}}/KVM")
+        file.write(name)
     time.sleep(1000)
-for number in range({VCPUS}):
-    threading.Thread(target=vcpu, args=(number,), daemon=True).start()
+for name in ("worker", *(f"CPU {{number}}/KVM" for number in range({VCPUS}))):
+    threading.Thread(target=thread, args=(name,), daemon=True).start()
 time.sleep(1000)
 """
 
@@ -45,7 +45,7 @@ class Scope:
         self.scope = f"{self.slice}/machine-qemu\\x2d1\\x2d{escaped}.scope"
         self.around = f"{self.scope}/libvirt" if nested else self.scope
         self.process = subprocess.Popen([sys.executable, "-S", "-c", LIKE_QEMU, "-uuid", self.uuid])
-        wait_for(lambda: len(self.vcpus()) == VCPUS)
+        wait_for(lambda: len(self.vcpus()) == VCPUS and "worker" in self._names().values())
         self._handed_on: list[Path] = []
         self._had_slice = self._directory(self.slice).is_dir()
         self._build()
@@ -53,17 +53,34 @@ class Scope:
 
     def vcpus(self) -> list[int]:
         """The threads that are called as vCPUs are, in order."""
-        pid = self.process.pid
-        names = {tid: procfs.read_stat(pid, tid).comm for tid in procfs.thread_ids(pid)}
+        names = self._names()
         return sorted((tid for tid in names if names[tid].startswith("CPU ")), key=names.__getitem__)
+
+    def _names(self) -> dict[int, str]:
+        pid = self.process.pid
+        return {tid: procfs.read_stat(pid, tid).comm for tid in procfs.thread_ids(pid)}
 
     def limit(self, cores: float) -> None:
         """A quota, where libvirt puts it."""
-        quota = int(cores * 100_000)
-        if self.hierarchy.version == 2:
-            (self._directory(self.around) / "cpu.max").write_text(f"{quota} 100000")
-        else:
-            (self._directory(self.around) / "cpu.cfs_quota_us").write_text(str(quota))
+        self._limit(self.around, cores)
+
+    def limit_vcpu(self, number: int, cores: float) -> None:
+        """A quota for one vCPU."""
+        self._limit(f"{self.around}/vcpu{number}", cores)
+
+    @contextmanager
+    def stranger(self) -> Iterator[None]:
+        """A process that is none of QEMU's sits in the group of its main thread meanwhile."""
+        process = subprocess.Popen(["sleep", "1000"])
+        file = self.hierarchy.members_file(f"{self.around}/emulator")
+        if self.hierarchy.version == 2:  # into a threaded group a process comes by way of its domain
+            (self._directory(self.around) / "cgroup.procs").write_text(str(process.pid))
+        Path(file).write_text(str(process.pid))
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
 
     def remove(self) -> None:
         """Process and groups."""
@@ -79,6 +96,13 @@ class Scope:
             if directory.is_dir():
                 cgroupfs.hand_on_cpu(f"{directory}/cgroup.subtree_control", on=False)
 
+    def _limit(self, group: str, cores: float) -> None:
+        quota = int(cores * 100_000)
+        if self.hierarchy.version == 2:
+            (self._directory(group) / "cpu.max").write_text(f"{quota} 100000")
+        else:
+            (self._directory(group) / "cpu.cfs_quota_us").write_text(str(quota))
+
     def _build(self) -> None:
         pid = self.process.pid
         for group in (self.slice, self.scope, self.around):
@@ -86,12 +110,13 @@ class Scope:
             if self.hierarchy.version == 2:
                 self._hand_on(self._directory(group).parent)
         (self._directory(self.around) / "cgroup.procs").write_text(str(pid))
-        below = {"emulator": pid} | {f"vcpu{number}": tid for number, tid in enumerate(self.vcpus())}
-        for name in below:
+        vcpus = {tid: f"vcpu{number}" for number, tid in enumerate(self.vcpus())}
+        below = {tid: vcpus.get(tid, "emulator") for tid in procfs.thread_ids(pid)}
+        for name in dict.fromkeys(below.values()):
             cgroupfs.make_group(self.hierarchy, f"{self.around}/{name}")
         if self.hierarchy.version == 2:
             self._hand_on(self._directory(self.around))
-        for name, tid in below.items():
+        for tid, name in below.items():
             self.hierarchy.move(tid, f"{self.around}/{name}")
 
     def _hand_on(self, directory: Path) -> None:

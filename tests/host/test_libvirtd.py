@@ -115,6 +115,35 @@ def test_weights_go_into_libvirts_groups_and_come_out_again(
     assert stage.held_by_kernel(first).weight == 1024
 
 
+@pytest.mark.parametrize(("asked", "written"), [("never", False), ("follow", True)])
+def test_the_emulators_group_has_a_weight_of_ours_only_where_it_is_asked_for_and_is_put_back_exactly(
+    libvirtd: Libvirtd, domain: virDomain, tmp_path: Path, asked: str, written: bool
+) -> None:
+    rules, directory = [Rule("vm", "dasec-test")], str(libvirtd.directory)
+    found = LibvirtWorkloads(rules, with_emulator=asked == "follow", directory=directory)
+    stage = MainlineStage(tmp_path, dry_run=False)
+    (entry,) = found.discover(PERIOD_NS).roster
+    before = weights_below(entry)
+    snapshot = stage.mainline.observe([entry])
+    (workload,) = snapshot.workloads
+    assert workload.share == 2048
+    heavier = [Change(vcpu.id, Knob.WEIGHT, 1024, 2048, "test") for vcpu in workload.vcpus]
+    assert {one.outcome for one in stage.mainline.apply(heavier)} == {Outcome.APPLIED}
+    ours = {name for name, weight in weights_below(entry).items() if weight != before[name]}
+    assert ours == {"vcpu0", "vcpu1"} | ({"emulator"} if written else set())
+    stage.close()
+    assert weights_below(entry) == before
+    assert {"emulator", "iothread1", "vcpu0", "vcpu1"} <= before.keys()
+
+
+def weights_below(entry: RosterEntry) -> dict[str, int]:
+    """What the kernel has for each of the domain's groups."""
+    hierarchy = cgroupfs.find_hierarchy()
+    assert entry.home is not None
+    groups = [group for group in hierarchy.below(entry.home).groups if group != entry.home]
+    return {group.rpartition("/")[2]: cgroupfs.read_weight(hierarchy.weight_file(group)) for group in groups}
+
+
 def test_a_plugged_vcpu_is_managed_within_two_periods(libvirtd: Libvirtd, domain: virDomain) -> None:
     periods = clock(libvirtd)
     periods.period()
@@ -162,6 +191,19 @@ def test_the_daemon_finds_the_domain_by_a_pattern(
     assert "CPU 0/TCG" in text
     assert "CPU 1/TCG" in text
     assert "qemu-system-x86" not in text
+
+
+def test_the_daemon_takes_qemus_main_thread_with_its_domain_where_its_configuration_says_so(
+    libvirtd: Libvirtd, domain: virDomain, tmp_path: Path
+) -> None:
+    config, record = tmp_path / "dasec.toml", tmp_path / "record.jsonl"
+    config.write_text('[libvirt]\nemulator = "follow"\n[[workload]]\nname = "vm"\nlibvirt = "dasec-test"\n')
+    command = ("run", "--config", config, "--dry-run", "--periods", "3", "--record", record)
+    subprocess.run(libvirtd.inside(sys.executable, "-m", "dasec", *command), check=True, cwd="/")
+    text = record.read_text()
+    assert '"qemu-system-x86"' in text
+    assert '"emulators":[2]' in text
+    assert "IO iothread1" not in text
 
 
 @pytest.mark.alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
 from dasec.linux import cgroupfs
-from dasec.model import Change, Knob, Outcome, Snapshot
+from dasec.model import Change, Core, Knob, Knobs, Outcome, Snapshot, VcpuId
 from dasec.workloads.libvirt.libvirt import LibvirtWorkloads, Rule
-from tests.contract.stage import MainlineStage
+from guests.waiting import wait_for
+from tests.contract.stage import MainlineStage, not_niced
 
 from .scopes import Scope, machine_scope
 
@@ -85,3 +87,106 @@ def test_the_share_is_the_scopes_and_the_quota_libvirts_and_both_are_followed(
     assert standing(stage.mainline.observe(roster)) == (1024, 0.3)
     scope.limit(0.5)
     assert standing(stage.mainline.observe(roster)) == (1024, 0.5)
+
+
+@pytest.fixture
+def following(scope: Scope, tmp_path: Path) -> LibvirtWorkloads:
+    rules = [Rule("vm", scope.name)]
+    return LibvirtWorkloads(rules, with_emulator=True, directory=str(tmp_path))
+
+
+def main_of(scope: Scope, snapshot: Snapshot) -> VcpuId:
+    (workload,) = snapshot.workloads
+    (found,) = [vcpu.id for vcpu in workload.vcpus if vcpu.emulator]
+    assert (found.pid, found.tid) == (scope.process.pid, scope.process.pid)
+    return found
+
+
+def weight_of(main: VcpuId, weight: int) -> list[Change]:
+    return [Change(main, Knob.WEIGHT, 1024, weight, "test")]
+
+
+def test_where_it_is_asked_for_qemus_main_thread_has_the_weight_of_its_group_and_nothing_else(
+    scope: Scope, following: LibvirtWorkloads, stage: MainlineStage
+) -> None:
+    before = native_weights(scope)
+    snapshot = stage.mainline.observe(following.discover(0).roster)
+    main = main_of(scope, snapshot)
+    assert snapshot.knobs[main] == Knobs(1024, None, None)
+    (result,) = stage.mainline.apply(weight_of(main, 2048))
+    assert result.outcome is Outcome.APPLIED
+    assert native_weights(scope) == before | {"emulator": 2 * before["emulator"]}
+    (held,) = stage.journal.outstanding()
+    assert (held.ref.group.directory.rpartition("/")[2], held.prior) == ("emulator", before["emulator"])
+    others = [
+        Change(main, Knob.RESCHEDULING_LATENCY, 0, 4_000_000, "test"),
+        Change(main, Knob.AFFINITY, frozenset(), frozenset({Core(0)}), "test"),
+        Change(main, Knob.CAP, 0, 500_000, "test"),
+    ]
+    assert {one.outcome for one in stage.mainline.apply(others)} == {Outcome.YIELDED}
+    stage.mainline.restore()
+    assert native_weights(scope) == before
+    assert stage.journal.outstanding() == ()
+
+
+def test_it_adds_nothing_to_its_domains_share_and_quota(
+    scope: Scope, workloads: LibvirtWorkloads, following: LibvirtWorkloads, stage: MainlineStage
+) -> None:
+    for number in range(2):
+        scope.limit_vcpu(number, 0.2)
+    found = [stage.mainline.observe(each.discover(0).roster).workloads[0] for each in (workloads, following)]
+    assert [len(each.vcpus) for each in found] == [2, 3]
+    (share, quota), with_main = ((each.share, each.quota_cores) for each in found)
+    assert with_main == (share, quota)
+    assert quota == pytest.approx(0.4)
+
+
+def test_a_thread_of_another_process_in_its_group_takes_that_weight_from_us(
+    scope: Scope, following: LibvirtWorkloads, stage: MainlineStage
+) -> None:
+    before = native_weights(scope)
+    roster = following.discover(0).roster
+    main = main_of(scope, stage.mainline.observe(roster))
+    stage.mainline.apply(weight_of(main, 2048))
+    with scope.stranger():
+        wait_for(lambda: stage.mainline.observe(roster).knobs[main].weight is None, every_s=0.001)
+        assert native_weights(scope) == before
+        assert [one.outcome for one in stage.mainline.apply(weight_of(main, 512))] == [Outcome.YIELDED]
+        assert native_weights(scope) == before
+    wait_for(lambda: stage.mainline.observe(roster).knobs[main].weight == 1024, every_s=0.001)
+
+
+def test_a_thread_of_another_process_that_comes_just_then_is_seen_before_the_first_write(
+    scope: Scope, following: LibvirtWorkloads, stage: MainlineStage
+) -> None:
+    before = native_weights(scope)
+    main = main_of(scope, stage.mainline.observe(following.discover(0).roster))
+    with scope.stranger():
+        (result,) = stage.mainline.apply(weight_of(main, 2048))
+        assert result.outcome is Outcome.REJECTED
+        assert native_weights(scope) == before
+
+
+def test_who_follows_it_no_more_puts_its_weight_back(
+    scope: Scope, workloads: LibvirtWorkloads, following: LibvirtWorkloads, stage: MainlineStage
+) -> None:
+    before = native_weights(scope)
+    main = main_of(scope, stage.mainline.observe(following.discover(0).roster))
+    stage.mainline.apply(weight_of(main, 2048))
+    stage.mainline.observe(workloads.discover(0).roster)
+    assert native_weights(scope) == before
+
+
+def test_it_is_never_niced_whoever_sits_in_its_group(
+    scope: Scope, following: LibvirtWorkloads, tmp_path: Path
+) -> None:
+    """All that it starts would be."""
+    made = MainlineStage(tmp_path / "nice", dry_run=False, nice=True)
+    not_niced(scope.process.pid)
+    with scope.stranger():
+        snapshot = made.mainline.observe(following.discover(0).roster)
+        main = main_of(scope, snapshot)
+        assert snapshot.knobs[main] == Knobs(None, None, None)
+        assert [one.outcome for one in made.mainline.apply(weight_of(main, 512))] == [Outcome.YIELDED]
+        assert os.getpriority(os.PRIO_PROCESS, main.tid) == 0
+    made.close()

@@ -44,6 +44,24 @@ def test_what_one_leaves_is_divided_among_the_others_by_share() -> None:
     assert entitled(made) == {"a": 40, "b": 70, "c": 210}
 
 
+def test_qemus_main_thread_makes_no_domain_richer() -> None:
+    # 4 cores = 320, equal shares; two vCPUs can use 160 and one 80, with QEMU's own thread beside them or not
+    main = Row(emulator=True)
+    with_mains = period(Group("a", [Row(), Row(), main]), Group("b", [Row(), main]), cores=4)
+    without = period(Group("a", [Row(), Row()]), Group("b", [Row()]), cores=4)
+    assert entitled(with_mains) == entitled(without) == {"a": 160, "b": 80}
+
+
+def test_cores_that_only_qemus_main_thread_may_use_count_for_nothing() -> None:
+    rows = [Row(allowed=[0]), Row(allowed=[0]), Row(allowed=[1, 2, 3], emulator=True)]
+    assert entitled(period(Group("a", rows), cores=4)) == {"a": 80}
+
+
+def test_qemus_main_thread_has_its_slice_of_what_the_domain_is_due() -> None:
+    made = period(Group("a", [Row(), Row(), Row(emulator=True)], quota_cores=1.5), cores=4)
+    assert slices(made, 0, 3) == [40, 40, 40]
+
+
 def test_filling_goes_on_until_nobody_else_is_full() -> None:
     # 4 cores = 320, equal shares      limit    round 1: 320/3 = 106.7    round 2: 280/2 = 140    rest
     # a  quota 0.5                        40    full                                               40

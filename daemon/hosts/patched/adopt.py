@@ -11,6 +11,7 @@ from ...linux import procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...model import Knob, Knobs
+from ...roster import Terms
 from ..threads.adopt import Adoption, number_held
 from ..threads.thread import ManagedThread
 
@@ -28,9 +29,9 @@ class PatchedAdoption:
         """The cpu cgroup hierarchy, if there is one."""
         return self.stock.hierarchy
 
-    def adopt(self, pid: int, tid: int) -> ManagedThread | str:
-        """The managed thread, or why it must be left alone. Raises ThreadGone."""
-        thread = self.stock.adopt(pid, tid)
+    def adopt(self, pid: int, tid: int, terms: Terms | None = None) -> ManagedThread | str:
+        """See Adopts."""
+        thread = self.stock.adopt(pid, tid, terms)
         if isinstance(thread, str):
             return thread
         thread.take_up({GRANULARITY: self.unset_granularity_ns, THREAD_WEIGHT: weight_of_nice(thread.nice)})

@@ -14,6 +14,7 @@ from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...linux.schedattr import SCHED_EXT
 from ...model import Knob, Knobs
+from ...roster import Terms
 from ..threads.adopt import Adoption, number_held
 from ..threads.ahead import write_ahead
 from ..threads.thread import HeldKnob, ManagedThread
@@ -36,9 +37,11 @@ class ExtAdoption:
         """The cpu cgroup hierarchy, if there is one."""
         return self.stock.hierarchy
 
-    def adopt(self, pid: int, tid: int) -> ManagedThread | str:
-        """The managed thread, or why it must be left alone. Raises ThreadGone."""
-        thread = self.stock.adopt(pid, tid)
+    def adopt(self, pid: int, tid: int, terms: Terms | None = None) -> ManagedThread | str:
+        """See Adopts."""
+        if self.switches and terms is not None and terms.emulator:
+            return "in partial mode all that QEMU starts would be our scheduler's, too"
+        thread = self.stock.adopt(pid, tid, terms)
         if isinstance(thread, str):
             return thread
         thread.weight, thread.crowded = None, False

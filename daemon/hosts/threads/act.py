@@ -19,8 +19,8 @@ from ...knobs.quotas import QUOTA
 from ...linux import bandwidth, cgroupfs, procfs, schedattr
 from ...linux.errors import ThreadGone
 from ...model import Change, Core, Knob, Outcome, Result, VcpuId
-from .adopt import alone
 from .ahead import WriteAhead
+from .company import has_to_itself
 from .interface import KernelInterface
 from .own_groups import OwnGroups
 from .put_back import PutBack
@@ -103,7 +103,7 @@ class Actuator:
         if place is None or self.hierarchy is None or place.kind in thread.held:
             return ()
         if place.origin is None or self.groups is None:
-            if not alone(self.hierarchy, place.group, thread.id.tid):
+            if not has_to_itself(self.hierarchy, place.group, thread.id, thread.terms, self.proc):
                 thread.crowded = True
                 thread.show(place.kind, None)
                 thread.show(QUOTA, None)

@@ -17,7 +17,9 @@ from ...linux import affinity, cgroupfs, procfs, schedattr
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...linux.printable import printable
 from ...model import NEUTRAL_WEIGHT, Capabilities, Core, Knob, Knobs, Vcpu, VcpuId
+from ...roster import Terms
 from .ahead import WriteAhead
+from .company import has_to_itself
 from .thread import ManagedThread, WeightPlace, why_not
 
 
@@ -34,8 +36,8 @@ class Adoption:
     last: dict[str, VcpuId] = field(default_factory=dict)
     """The group of the thread that was asked for last, and that thread."""
 
-    def adopt(self, pid: int, tid: int) -> ManagedThread | str:
-        """The managed thread, or why it must be left alone. Raises ThreadGone."""
+    def adopt(self, pid: int, tid: int, terms: Terms | None = None) -> ManagedThread | str:
+        """See Adopts."""
         kept = procfs.KeptThread(pid, tid, self.proc)
         try:
             stat = kept.first_stat
@@ -46,7 +48,7 @@ class Adoption:
             if reason is not None and not self._is_by_us(who, stat.policy):
                 kept.close()
                 return reason
-            return self._managed(who, kept)
+            return self._managed(who, kept, terms)
         except OSError as error:
             kept.close()
             if isinstance(error, ProcessLookupError):
@@ -60,7 +62,7 @@ class Adoption:
         """Was the thread born with a policy that we gave its parent?"""
         return self.journal.inherited(KnobRef(who, POLICY), policy) is not None
 
-    def _managed(self, who: VcpuId, kept: procfs.KeptThread) -> ManagedThread:
+    def _managed(self, who: VcpuId, kept: procfs.KeptThread, terms: Terms | None) -> ManagedThread:
         stat = kept.first_stat
         for ref in self._born_with(who):
             self._disinherit(ref)
@@ -72,7 +74,7 @@ class Adoption:
             allowed if capabilities.affinity else None,
         )
         vcpu = Vcpu(who, printable(stat.comm), allowed)
-        thread = ManagedThread(vcpu, kept, 0, Core(stat.core), knobs)
+        thread = ManagedThread(vcpu, kept, 0, Core(stat.core), knobs, terms=terms)
         thread.knobs = knobs._replace(weight=self.settle(thread))
         return thread
 
@@ -80,14 +82,15 @@ class Adoption:
         """See Adopts."""
         who = thread.id
         thread.group, thread.nice = self._group(who), schedattr.nice_of(who.tid)
-        place = self.weight_place(who, thread.group, thread.nice)
+        place = self._weight_place(who, thread.group, thread.nice, thread.terms)
         if place is not None and place.origin is not None and thread.terms is not None:
             place = None
         thread.weight, thread.crowded = place, place is None
         if place is not None:
             return weight_shown(place)
-        if not self.nice or not self.capabilities.weight or thread.nice != 0:
-            return None
+        is_emulator = thread.terms is not None and thread.terms.emulator
+        if not self.nice or not self.capabilities.weight or thread.nice != 0 or is_emulator:
+            return None  # what QEMU's main thread is niced to, all would be that it starts
         thread.take_up({NICE: NEUTRAL_WEIGHT})
         return NEUTRAL_WEIGHT
 
@@ -115,8 +118,8 @@ class Adoption:
             raise OSError(errno.ENAMETOOLONG, f"its group is nested more than {cgroupfs.DEEPEST} deep")
         return group
 
-    def weight_place(self, who: VcpuId, group: str, nice: int) -> WeightPlace | None:
-        """Where this thread's weight can be set: its group if it is alone there, else a group of our own.
+    def _weight_place(self, who: VcpuId, group: str, nice: int, terms: Terms | None) -> WeightPlace | None:
+        """Where this thread's weight can be set: its group if it has that to itself, else one of our own.
 
         A group of our own starts with the neutral weight, so a thread that was niced keeps
         its place among its neighbours and gets none (docs/decisions/0005-own-groups.md).
@@ -125,7 +128,7 @@ class Adoption:
         if hierarchy is None or not self.capabilities.weight or not group:
             return None
         kind = group_weight(hierarchy)
-        if self._alone(hierarchy, group, who):
+        if self._has_to_itself(hierarchy, group, who, terms):
             file = hierarchy.weight_file(group)
             return WeightPlace(kind, group, file) if _has_weight(file) else None
         if not self.own_groups or nice != 0:
@@ -139,22 +142,18 @@ class Adoption:
         except ThreadGone:
             return False
 
-    def _alone(self, hierarchy: cgroupfs.Hierarchy, group: str, who: VcpuId) -> bool:
-        """As `alone`, but of thousands of threads that come at once to one group, only the first reads its
-        list: cgroup v1 makes that anew each time, 2.7 ms for 4096 threads."""
+    def _has_to_itself(
+        self, hierarchy: cgroupfs.Hierarchy, group: str, who: VcpuId, terms: Terms | None
+    ) -> bool:
+        """As the function, but of thousands of threads that come at once to one group, only the first reads
+        its list: cgroup v1 makes that anew each time, 2.7 ms for 4096 threads."""
         other = self.last.get(group)
         self.last.clear()
         self.last[group] = who
-        if other is not None and other != who and self._is_in(other, group):
+        may_share = terms is not None and terms.emulator
+        if other is not None and other != who and not may_share and self._is_in(other, group):
             return False
-        return alone(hierarchy, group, who.tid)
-
-
-def alone(hierarchy: cgroupfs.Hierarchy, group: str, tid: int) -> bool:
-    """Does a group hold this thread and nothing else? The top group never does."""
-    if group in ("/", hierarchy.root):
-        return False
-    return hierarchy.holds_only(group, tid) and not hierarchy.has_children(group)
+        return has_to_itself(hierarchy, group, who, terms, self.proc)
 
 
 def weight_shown(place: WeightPlace | None) -> int | None:

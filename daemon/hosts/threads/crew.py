@@ -14,8 +14,8 @@ from ...model import Core, Knobs, Restored, Vcpu, VcpuId, Workload
 from ...roster import Member, RosterEntry
 from ..host import MOST_THREADS
 from . import shares
-from .adopt import alone
 from .arrivals import Arrivals
+from .company import has_to_itself
 from .interface import Adopts
 from .looks import in_turn
 from .notices import Notices
@@ -203,7 +203,7 @@ class Crew:
             if place.origin is not None:
                 if CGROUP in thread.held and self._groups is not None:
                     self._groups.evict(place, thread.id.tid)
-            elif not alone(hierarchy, place.group, thread.id.tid):
+            elif not has_to_itself(hierarchy, place.group, thread.id, thread.terms):
                 self._not_alone(thread, place.group)
 
     def _not_alone(self, thread: ManagedThread, group: str) -> None:
@@ -216,7 +216,8 @@ class Crew:
             self._put_down(thread)
             is_spared = False
         who = f"{thread.vcpu.name!r} (thread {thread.id.tid})"
-        line = f"{who} is not alone in {group} any more: the group's weight is left alone"
+        company = "is not alone" if not thread.vcpu.emulator else "is not alone with its helpers"
+        line = f"{who} {company} in {group} any more: the group's weight is left alone"
         self._notices.say(f"workload {thread.workload}: not alone in their groups", line)
         if is_ours and is_spared:
             self._settling.settle(thread)
@@ -254,7 +255,7 @@ class Crew:
     def _adopt(self, member: Member, workload: str) -> None:
         numbers, terms, _ = member
         try:
-            found = self._custody.redeem(numbers) or self._adoption.adopt(*numbers)
+            found = self._custody.redeem(numbers) or self._adoption.adopt(*numbers, terms)
         except ThreadGone:
             return
         except OSError as error:
@@ -336,7 +337,8 @@ class Crew:
         watched: set[str] = set()
         self.homes = {}
         for (entry, threads), home, nested in zip(crews, homes, shares.nested(homes), strict=True):
-            inner = [thread.group for thread in threads] if entry.home else ()
+            vcpus: tuple[Vcpu, ...] = tuple(thread.vcpu for thread in threads)
+            inner = [thread.group for thread in threads if not thread.vcpu.emulator] if entry.home else ()
             if nested and not self._nested_weight:
                 for thread in threads:
                     self._spare_weight(thread)
@@ -344,7 +346,6 @@ class Crew:
                 self.homes[entry.name] = shares.around(home, inner)
             watched |= shares.files(hierarchy, home, entry.share, inner)
             place = shares.standing(hierarchy, home, len(threads), entry.share, inner)
-            vcpus: tuple[Vcpu, ...] = tuple(thread.vcpu for thread in threads)
             yield Workload(entry.name, place.share, vcpus, place.quota_cores, nested, entry.wish)
         ours = {thread.weight.file for thread in self._threads.values() if thread.weight is not None}
         self._shares.follow(frozenset(watched - ours))

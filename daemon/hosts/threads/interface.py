@@ -8,6 +8,7 @@ from typing import Protocol
 from ...knobs.knob import Write
 from ...linux.cgroupfs import Hierarchy
 from ...model import Counters, VcpuId
+from ...roster import Terms
 from .adopt import Adoption
 from .looks import Looks
 from .thread import ManagedThread
@@ -20,8 +21,9 @@ class Adopts(Protocol):
     def hierarchy(self) -> Hierarchy | None:
         """The cpu cgroup hierarchy, if there is one."""
 
-    def adopt(self, pid: int, tid: int) -> ManagedThread | str:
-        """The managed thread, or why it must be left alone. Raises ThreadGone."""
+    def adopt(self, pid: int, tid: int, terms: Terms | None = None) -> ManagedThread | str:
+        """The managed thread, on the terms of whoever made it, or why it must be left alone. Raises
+        ThreadGone."""
 
     def settle(self, thread: ManagedThread) -> int | None:
         """Find out anew in which group it is, and where its weight is set. That weight; None: it has none

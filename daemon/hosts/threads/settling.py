@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from ...linux.errors import HierarchyMissing, ThreadGone
 from ...model import VcpuId
-from .adopt import alone
+from .company import has_to_itself
 from .interface import Adopts
 from .looks import in_turn
 from .put_back import close_weight
@@ -111,4 +111,4 @@ class Settling:
             return True
         if any(one.group == group and one is not thread for one in ours):
             return False
-        return alone(hierarchy, group, thread.id.tid)
+        return has_to_itself(hierarchy, group, thread.id, thread.terms)

@@ -146,6 +146,10 @@ class ManagedThread:
     def agree(self, terms: Terms, mask: frozenset[Core] | None) -> None:
         """These are its terms from now on, and `mask` is its mask (None: ours, and within the terms)."""
         self.terms = terms
+        if terms.emulator:
+            self.vcpu = self.vcpu._replace(emulator=True)
+            self.takes_caps = False
+            self._post(Knobs(self.knobs.weight, None, None))
         if self.weight is not None and self.weight.origin is not None:
             self.show(self.weight.kind, None)
             self.weight = None

@@ -170,7 +170,7 @@ class Ledger:
             pid, tid, _ = ref.sake
             if ref not in self.held:
                 self._held_of[pid] += 1
-            if pid == tid:
+            if pid == tid and not ref.kind.of_group:  # nobody is born with a group's
                 self._whole.add(pid)
                 self._of_main[pid, ref.kind] = holding
         self.held[ref] = holding

@@ -47,7 +47,8 @@ class Rule:
 class LibvirtWorkloads:
     """Follows the domains. While nothing changes it returns the same roster object.
 
-    `by_metadata`: domains may opt in by themselves. `taken`: names that other workloads have.
+    `by_metadata`: domains may opt in by themselves. `with_emulator`: QEMU's main thread belongs to its
+    domain, too. `taken`: names that other workloads have.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class LibvirtWorkloads:
         rules: Sequence[Rule],
         *,
         by_metadata: bool = False,
+        with_emulator: bool = False,
         taken: frozenset[str] = frozenset(),
         directory: str = DIRECTORY,
         proc: str = procfs.PROC,
     ) -> None:
         self._rules = tuple(rules)
         self._by_metadata = by_metadata
+        self._with_emulator = with_emulator
         self._taken = taken
         self._proc = proc
         self._files = StatusDirectory(directory)
@@ -113,7 +116,8 @@ class LibvirtWorkloads:
                 self._sightings.pop(name, None)
                 self._changed_ns.pop(name, None)
             else:
-                self._sightings[name] = qemu.sight(status, self._hierarchy, self._proc)
+                sight = qemu.sight_with_emulator if self._with_emulator else qemu.sight
+                self._sightings[name] = sight(status, self._hierarchy, self._proc)
 
     def _called(self, status: DomainStatus) -> _Called | None:
         """What the domain is as a workload; None: it did not opt in. The configuration is heard first."""

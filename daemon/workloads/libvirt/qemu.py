@@ -1,4 +1,4 @@
-"""From a domain's status to threads that are certainly its vCPUs.
+"""From a domain's status to threads that are certainly its vCPUs, and to QEMU's main thread.
 
 A status outlives its QEMU when that dies while libvirtd is away, and thread ids are handed out again. So a
 thread is taken only if its process has the domain's UUID among its arguments, its own name is a vCPU's, and,
@@ -30,8 +30,8 @@ the share."""
 
 
 class Sighting(NamedTuple):
-    """The vCPUs found, in order; the group around the domain, if it has one; the QEMU process's start time;
-    and who was not (yet) taken, and why."""
+    """The vCPUs found, in order, and after them QEMU's main thread if it was asked for; the group around the
+    domain, if it has one; the QEMU process's start time; and who was not (yet) taken, and why."""
 
     threads: tuple[tuple[int, int], ...] = ()
     terms: tuple[Terms, ...] = ()
@@ -73,6 +73,24 @@ def sight(status: DomainStatus, hierarchy: Hierarchy | None, proc: str = procfs.
     home = _home(main_group) if grouped else None
     threads = tuple((pid, vcpu.tid) for vcpu, _ in taken)
     return Sighting(threads, tuple(terms for _, terms in taken), home, started_ticks, tuple(left_out))
+
+
+def sight_with_emulator(
+    status: DomainStatus, hierarchy: Hierarchy | None, proc: str = procfs.PROC
+) -> Sighting:
+    """The vCPUs, and QEMU's main thread beside them: it carries packets and completes I/O. Only where libvirt
+    made groups: elsewhere what it has would be taken from, or given to, neighbours of the domain. I/O threads
+    are left out, because the status does not say which they are."""
+    found = sight(status, hierarchy, proc)
+    if not found.threads or found.started_ticks is None:
+        return found
+    if found.home is None:
+        why = f"QEMU's main thread {status.pid} is in no group {EMULATOR} of libvirt's"
+        return found._replace(left_out=(*found.left_out, why))
+    return found._replace(
+        threads=(*found.threads, (status.pid, status.pid)),
+        terms=(*found.terms, Terms(found.started_ticks, None, emulator=True)),
+    )
 
 
 def still_there(status: DomainStatus, sighting: Sighting, proc: str = procfs.PROC) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dasec.bandwidth.parameters import BandwidthParameters
+from dasec.bandwidth.rule import caps_after
 from dasec.budget import Outlay
 from dasec.critical import Critical, CriticalParameters
 from dasec.guard import Guarded
@@ -68,6 +69,17 @@ def test_those_that_nobody_waits_for_are_capped_by_half_of_what_is_left(policy: 
     caps = caps_of(decided(policy, limited()))
     # 2.0 cores less 12 of 80 ms, and a margin of 2 %: 1.81 for two
     assert caps == {HOG: 905_000, OTHER: 905_000}
+
+
+def test_vcpus_are_not_all_capped_because_qemus_main_thread_cannot_be() -> None:
+    made = limited()
+    workload = made.workloads[0]
+    main = Vcpu(VcpuId(9, 9, 9), "qemu-system-x86", workload.vcpus[0].allowed, emulator=True)
+    with_main = replace(made, workloads=(replace(workload, vcpus=(*workload.vcpus, main)),))
+    everybody = {vcpu.id for vcpu in workload.vcpus}
+    for seen in (made, with_main):
+        assert not caps_after(seen, seen.workloads[0], (), None).wanted
+        assert caps_after(seen, seen.workloads[0], everybody - {HOG}, None).wanted.keys() == {HOG}
 
 
 def behind(*outward: int | None) -> Period:

@@ -119,6 +119,16 @@ def test_what_does_not_fit_is_refused_and_says_so_and_nothing_of_it_is_done() ->
     assert len(world.masks["db"][0] or ()) == 3
 
 
+def test_qemus_main_thread_stays_where_it_is_and_nothing_depends_on_where() -> None:
+    main = Row(allowed=(3,), movable=False, emulator=True)
+    world = World(policy(WEB))
+    decision = world.run(Group("web", [*rows(2, allowed=(0, 1, 2)), main]), Group("batch", [*rows(1), main]))
+    assert world.masks["web"] == [core_set(0, 1)] * 2 + [None]
+    assert world.masks["batch"] == [core_set(2, 3), None]
+    assert world.unkept() == []
+    assert len(decision.knobs) == 3
+
+
 def test_a_workload_gets_only_cpus_that_its_own_masks_allow() -> None:
     world = World(policy(WEB))
     world.run(Group("web", rows(2, allowed=(1, 3))), Group("batch", rows(1)))

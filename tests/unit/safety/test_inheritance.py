@@ -15,7 +15,7 @@ from dasec.model import VcpuId
 from dasec.safety.journal import journal as journal_module
 from dasec.safety.journal.journal import Journal, boot_ticks
 
-from .knobs_for_tests import group_of, held, mask_of, open_journal, reopen, slice_of, thread
+from .knobs_for_tests import group_of, held, mask_of, open_journal, reopen, slice_of, thread, weight_of
 
 
 def test_a_thread_that_was_born_with_a_value_of_ours_gets_the_prior_of_its_parent(journal: Journal) -> None:
@@ -48,6 +48,15 @@ def test_a_mask_in_a_process_of_which_we_hold_vcpu_threads_only_is_its_owners(jo
     young = KnobRef(VcpuId(100, 102, boot_ticks() + 1), AFFINITY)
     journal.begin([Write(young, (1,), (2,))])
     assert held(journal)[young] == ((1,), ((2,),))
+
+
+def test_the_weight_of_the_main_threads_group_is_nothing_that_masks_are_inherited_with(
+    journal: Journal,
+) -> None:
+    """Of QEMU the main thread's weight may be ours, and never its mask, with which all others are born."""
+    journal.begin([Write(weight_of(100, "/vm/emulator"), 1024, 512), Write(mask_of(101), (0, 1, 2, 3), (1,))])
+    young = KnobRef(VcpuId(100, 102, boot_ticks() + 1), AFFINITY)
+    assert journal.inherited(young, (1,)) is None
 
 
 def test_a_thread_that_was_born_with_a_policy_of_ours_gets_the_one_before_it(journal: Journal) -> None:

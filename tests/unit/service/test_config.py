@@ -19,6 +19,7 @@ from dasec.rla import RlaParameters
 from dasec.tsa import TsaParameters
 
 WORKLOAD = '[[workload]]\nname = "a"\npids = [1]\n'
+FOLLOW = '[libvirt]\nemulator = "follow"'
 
 
 def said(text: str) -> list[str]:
@@ -104,6 +105,11 @@ def test_domains_that_opt_in_by_themselves_are_enough() -> None:
     assert config.workload == ()
 
 
+def test_qemus_main_threads_are_managed_only_where_somebody_says_so() -> None:
+    told = {each: check(tomllib.loads(f"{each}\n{WORKLOAD}"), "c.toml") for each in ("", FOLLOW)}
+    assert [config.libvirt.emulator for config in told.values()] == ["never", "follow"]
+
+
 def test_the_guard_is_on_and_can_be_switched_off() -> None:
     on = check(tomllib.loads(WORKLOAD), "c.toml")
     assert on.parameters() == Parameters(guard=GuardParameters())
@@ -175,6 +181,11 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("workload = []\n", "workload: is missing: give at least one [[workload]]"),
         ("[libvirt]\nmetadata = false\n", "workload: is missing: give at least one [[workload]]"),
         ("[libvirt]\nmetadata = 1\n" + WORKLOAD, "libvirt.metadata: is 1, which is wrong: "),
+        (
+            "[libvirt]\nemulator = 'always'\n" + WORKLOAD,
+            "libvirt.emulator: is \"always\", which is wrong: input should be 'never' or 'follow': give",
+        ),
+        ("[libvirt]\nemulator = true\n" + WORKLOAD, "libvirt.emulator: is true, which is wrong: "),
         ("workload = 'all'\n", 'workload: is "all", which is wrong: '),
         ("[[workload]]\npids = [1]\n", "workload[0].name: is missing: give a name"),
         ("[[workload]]\nname = ''\npids = [1]\n", 'workload[0].name: is "", which is wrong: '),

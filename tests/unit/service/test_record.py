@@ -55,6 +55,16 @@ def test_every_period_is_rebuilt_exactly(entries: list[Entry]) -> None:
         assert period == entry.period
 
 
+def test_qemus_main_thread_is_told_from_vcpus_and_costs_others_nothing() -> None:
+    made = period(Group("vm", [Row(1), Row(1), Row(1, emulator=True)]), Group("web", [Row(1)]))
+    entry = Entry(0, 0, made, Decision(state=STATE), (), (), Stages())
+    (_, body) = bodies(written([entry]))
+    vm, web = json.loads(body)["workloads"]
+    assert vm["emulators"] == [2]
+    assert "emulators" not in web
+    assert Decoder().period(body)[0].workloads == made.workloads
+
+
 @given(histories())
 def test_usage_comes_back_in_the_order_of_the_workloads(entries: list[Entry]) -> None:
     decoder = Decoder()

@@ -67,6 +67,14 @@ def test_workloads_are_others_from_the_next_look_on_and_the_policy_stays(scene: 
     assert scene.told.answers == [[]]
 
 
+def test_whether_qemus_main_threads_are_managed_is_heard_at_a_reload(scene: Scene) -> None:
+    before = scene.regime.roster()
+    scene.write('policy = "critical"\n[libvirt]\nemulator = "follow"')
+    scene.regime.reload()
+    assert scene.told.answers == [[]]
+    assert scene.regime.roster() is not before
+
+
 def test_the_same_file_again_changes_nothing(scene: Scene) -> None:
     policy, roster = scene.regime.policy, scene.regime.roster()
     assert scene.regime.reload() is policy

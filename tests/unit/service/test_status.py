@@ -70,6 +70,18 @@ def test_the_file_tells_workloads_changes_and_held_knobs(tmp_path: Path) -> None
     assert status["own_cpu_percent"] >= 0
 
 
+def test_qemus_main_thread_is_counted_among_no_vcpus(tmp_path: Path) -> None:
+    (entry,) = busy_history(1)
+    first, *others = entry.period.workloads
+    main = first.vcpus[0]._replace(emulator=True)
+    domain = replace(first, vcpus=(*first.vcpus[1:], main))
+    clock = Clock()
+    told(tmp_path, clock, [entry._replace(period=replace(entry.period, workloads=(domain, *others)))])
+    status = read(tmp_path, clock.now_ns)
+    assert not isinstance(status, Absent)
+    assert status["workloads"][0]["vcpus"] == len(first.vcpus) - 1
+
+
 def test_a_knob_that_was_yielded_is_held_no_more(tmp_path: Path) -> None:
     clock = Clock()
     told(tmp_path, clock, with_results((Knob.WEIGHT, Outcome.APPLIED), (Knob.WEIGHT, Outcome.YIELDED)))
