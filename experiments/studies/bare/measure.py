@@ -106,12 +106,15 @@ def _domains(stack: ExitStack, daemon: Libvirtd, accelerator: machine.Accelerato
 
 
 @contextlib.contextmanager
-def controlled(stage: Stage, arm: str, record: Path | None = None) -> Iterator[Controller | None]:
+def controlled(
+    stage: Stage, wish: QuickWish, arm: str, record: Path | None = None
+) -> Iterator[Controller | None]:
     """The daemon, once it has decided something, for the arms that have one."""
     if arm in (NONE, CONTROL):
         yield None
         return
-    settings = told(arm, stage.accelerator, f"{PREFIX}*" if stage.inside else stage.pids)
+    guests = f"{PREFIX}*" if stage.inside else stage.pids
+    settings = told(arm, stage.accelerator, guests, wish.emulator)
     with running(stage.tree, stage.directory, arm, settings, record, stage.inside) as controller:
 
         def decided() -> bool:
@@ -136,7 +139,7 @@ class _Mark:
 
 def measure(stage: Stage, wish: QuickWish, arm: str, repetition: int) -> RunResult:
     """One run. Raises Refusal if the daemon or the client ended early."""
-    with controlled(stage, arm) as controller, _client(stage, wish, repetition) as client:
+    with controlled(stage, wish, arm) as controller, _client(stage, wish, repetition) as client:
         time.sleep(wish.warmup_s)
         begin = _mark(stage, client.pid, controller)
         time.sleep(wish.seconds)

@@ -19,7 +19,7 @@ SETTLE_S = 1.0
 def compared(stage: Stage, wish: QuickWish) -> list[Agreement]:
     """One for each guest. The daemon runs before the first wake-up that counts, and after the last."""
     record = stage.directory / "edges.jsonl"
-    with controlled(stage, CRITICAL, record):
+    with controlled(stage, wish, CRITICAL, record):
         before = [_statistics(one) for one in stage.guests]
         drive(stage, wish)
         after = [_statistics(one) for one in stage.guests]

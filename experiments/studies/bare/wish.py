@@ -31,6 +31,9 @@ EMULATOR = "qemu-system-x86"
 SERIAL_US, HELPER_US, RATE_PER_S = 100, 200, 200.0
 """Three guests want 0.3 of a core for this, and more for the wake-ups, beside their background."""
 
+Emulator = Literal["never", "follow"]
+FOLLOW: Emulator = "follow"
+
 OWN_GROUPS = "[host]\nown_cgroups = true\n"
 """QEMU started by hand leaves all its threads in one group; a vCPU has a weight only in its own."""
 
@@ -48,6 +51,8 @@ class QuickWish:
     bare: Literal[True] = True
     libvirt: bool = False
     """Guests are domains, and the daemon finds them."""
+    emulator: Emulator = "never"
+    """QEMU's main thread of each domain: in the daemon's configuration, `[libvirt] emulator`."""
     policies: tuple[Annotated[str, AfterValidator(known)], ...] = (CRITICAL, ORACLE)
     """Beside the plain host and that once more."""
     repetitions: Count = FEWEST
@@ -55,6 +60,10 @@ class QuickWish:
     seconds: Annotated[float, Field(ge=0.5, le=600)] = 4.0
     warmup_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
+
+    def __post_init__(self) -> None:
+        if self.emulator == FOLLOW and not self.libvirt:
+            raise ValueError("emulator: is about domains: set libvirt = true, too")
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -83,8 +92,9 @@ def guest_names() -> tuple[str, ...]:
     return tuple(f"bare-{number}" for number in range(1, GUESTS + 1))
 
 
-def told(arm: str, accelerator: str, guests: Sequence[int] | str) -> str:
-    """The daemon's configuration under an arm that has one; guests are processes, or the names of domains."""
+def told(arm: str, accelerator: str, guests: Sequence[int] | str, emulator: Emulator = "never") -> str:
+    """The daemon's configuration under an arm that has one; guests are processes, or the names of domains,
+    of which QEMU's main threads are managed or not."""
     if arm == ORACLE:
         vcpus = [f"CPU {vcpu}/{accelerator.upper()}" for vcpu in range(VCPUS) if vcpu != BACKGROUND_VCPU]
         settings = oracle_settings([EMULATOR, *vcpus])
@@ -92,7 +102,9 @@ def told(arm: str, accelerator: str, guests: Sequence[int] | str) -> str:
         variant = variant_of(arm)
         settings = variant.settings if variant else settings_of(arm).partition("\n[guard]")[0]
     if isinstance(guests, str):
-        return configuration(arm, [], settings) + f'\n[[workload]]\nname = "vms"\nlibvirt = "{guests}"\n'
+        domains = f'\n[libvirt]\nemulator = "{emulator}"\n' if emulator == FOLLOW else ""
+        domains += f'\n[[workload]]\nname = "vms"\nlibvirt = "{guests}"\n'
+        return configuration(arm, [], settings) + domains
     managed = [
         Managed(name, NEUTRAL * VCPUS, (pid,)) for name, pid in zip(guest_names(), guests, strict=True)
     ]

@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.config.config import check
+from dasec.errors import Refusal
 from dasec.lab.demo.lines import lines_of
 from dasec.lab.demo.report import shown
 from dasec.lab.kit.results import Measured
+from experiments.plan.file import validated
 from experiments.plan.oracle import ORACLE
 from experiments.results.store import Store
 from experiments.studies.bare.edges import agreement, counted, total
@@ -112,6 +114,24 @@ def test_domains_are_told_by_their_names() -> None:
     check(config, "critical")
     assert config["workload"] == [{"name": "vms", "libvirt": "dasec-1-*"}]
     assert "host" not in config
+    assert "libvirt" not in config
+
+
+@pytest.mark.parametrize("arm", ["critical", "oracle", 'critical:fairness="giving"'])
+def test_with_domains_qemus_main_threads_may_be_asked_for(arm: str) -> None:
+    config = tomllib.loads(told(arm, "kvm", "dasec-1-*", "follow"))
+    assert check(config, arm).libvirt.emulator == "follow"
+    assert config["workload"] == [{"name": "vms", "libvirt": "dasec-1-*"}]
+
+
+def test_qemus_main_threads_are_asked_for_of_domains_only(tmp_path: Path) -> None:
+    file = tmp_path / "quick.toml"
+    asked = {"bare": True, "libvirt": True, "emulator": "follow"}
+    assert validated(QuickWish, asked, file).emulator == "follow"
+    with pytest.raises(Refusal, match="emulator: is about domains: set libvirt = true, too"):
+        validated(QuickWish, asked | {"libvirt": False}, file)
+    with pytest.raises(Refusal, match="emulator: "):
+        validated(QuickWish, asked | {"emulator": "always"}, file)
 
 
 def test_every_repetition_has_each_arm_once_and_all_fit_into_five_minutes() -> None:
