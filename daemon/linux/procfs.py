@@ -16,8 +16,10 @@ from .errors import ThreadGone, unknown_format
 PROC = "/proc"
 
 PF_EXITING = 0x00000004
+PF_USER_WORKER = 0x00004000
 PF_KTHREAD = 0x00200000
-"""include/linux/sched.h: the flags of threads that end, and of kernel threads."""
+"""include/linux/sched.h: the flags of threads that end, of those that the kernel has in processes of others
+(6.4, 54e6842d0775), and of its own."""
 
 _STAT_BYTES = 2048
 _FIRST_LINE = 512
@@ -44,6 +46,11 @@ class ThreadStat(NamedTuple):
     def is_kernel_thread(self) -> bool:
         """Does it belong to the kernel itself?"""
         return bool(self.flags & PF_KTHREAD)
+
+    @property
+    def is_user_worker(self) -> bool:
+        """Does it work for the kernel in a user's process?"""
+        return bool(self.flags & PF_USER_WORKER)
 
     @property
     def has_ended(self) -> bool:

@@ -1,4 +1,5 @@
-"""Whose weight a group's is: a thread's that is alone there, or that of QEMU's main thread among its own."""
+"""Whose weight a group's is: a thread's that is alone there, or that of one of QEMU's among those that work
+for the same QEMU."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from .tree import Tree, stat_line
 GROUP = "/machine/qemu-1-vm.libvirt-qemu/emulator"
 MAIN = VcpuId(100, 100, 1000)
 HELPER, STRANGER = 101, 200
-PF_KTHREAD = 0x00200000
+PF_USER_WORKER, PF_KTHREAD = 0x00004000, 0x00200000
 VCPU, EMULATOR = Terms(1000, None), Terms(1000, None, emulator=True)
 
 
@@ -47,6 +48,16 @@ def emulators(request: pytest.FixtureRequest, tmp_path: Path) -> Emulators:
 def test_helpers_of_the_same_qemu_may_be_there(emulators: Emulators) -> None:
     emulators.holds(MAIN.tid, HELPER)
     assert emulators.is_of(MAIN, EMULATOR)
+
+
+def test_a_vcpu_may_have_company_of_the_thread_that_kvm_has_started_from_it(emulators: Emulators) -> None:
+    line = stat_line(HELPER, "kvm-nx-lpage-re", flags=PF_USER_WORKER)
+    emulators.tree.thread(MAIN.pid, HELPER, line)
+    emulators.holds(MAIN.tid, HELPER)
+    assert emulators.is_of(MAIN, VCPU)
+    assert not emulators.is_of(MAIN, None), "in a group that libvirt has not made"
+    emulators.holds(MAIN.tid, HELPER, STRANGER)
+    assert not emulators.is_of(MAIN, VCPU)
 
 
 @pytest.mark.parametrize("terms", [None, VCPU])
