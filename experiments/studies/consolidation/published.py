@@ -1,0 +1,121 @@
+"""The paper's figures over the consolidation ratio from the kept runs: tables, and a picture of each file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from dasec.lab.kit.arms import CONTROL, NONE
+
+from ...results.analysis import JUDGED
+from ...results.effects import effect
+from ...results.markdown import markdown_table
+from ...results.store import done_in
+from ..servers import published as servers
+from ..servers.published import Cell, serving
+
+RESULTS = Path(__file__).resolve().parent / "results"
+THREADS, CPUS = 4, 10
+"""Of a VM, and of the host: in each file."""
+
+ARMS: Mapping[str, tuple[str, str]] = {
+    NONE: ("plain", "#999999"),
+    CONTROL: ("plain again", "#CCCCCC"),
+    "critical": ("`critical`", "#0072B2"),
+    "scx": ("`dasec scx`", "#D55E00"),
+}
+"""Names and colours."""
+
+OVER = [arm for arm in ARMS if arm != NONE]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A host at one consolidation ratio."""
+
+    cell: Cell
+
+    @property
+    def ratio(self) -> float:
+        """Threads that serve over CPUs."""
+        return len(serving(self.cell.runs(NONE)[0])) * THREADS / CPUS
+
+    def ms(self, arm: str, metric: str) -> float:
+        """Mean of the VMs'."""
+        (run,) = self.cell.runs(arm)
+        values = [one.value(metric) for one in serving(run)]
+        return sum(values) / len(values) / 1e6
+
+    def busy(self, arm: str) -> float:
+        """Part of the CPUs that VMs used."""
+        return sum(one.cores for run in self.cell.runs(arm) for one in run.tenants) / CPUS
+
+
+def points(file: Path) -> tuple[Point, ...]:
+    """By their ratio."""
+    blocks = done_in(file.read_text(encoding="utf-8").splitlines())
+    return tuple(sorted((Point(Cell(file.stem, (block,))) for block in blocks), key=lambda one: one.ratio))
+
+
+def files(results: Path = RESULTS) -> Mapping[str, tuple[Point, ...]]:
+    """Each application that was run."""
+    return {file.stem: points(file) for file in sorted(results.glob("*.jsonl"))}
+
+
+def table(found: Sequence[Point]) -> str:
+    """Figures 1 and 7: latency, and each arm over the plain kernel."""
+    head = ["ratio", "busy", "plain: mean, p99 ms", *(ARMS[arm][0] for arm in OVER)]
+    return markdown_table(head, [list(_row(one)) for one in found])
+
+
+def _row(one: Point) -> Iterator[str]:
+    yield f"{one.ratio:.1f}"
+    yield f"{one.busy(NONE):.0%}".replace("%", " %")
+    yield f"{one.ms(NONE, 'mean'):.2f}, {one.ms(NONE, 'p99'):.1f}"
+    yield from (" / ".join(effect(one.cell.ratio(arm, metric)) for metric in JUDGED) for arm in OVER)
+
+
+def busiest(found: Mapping[str, Sequence[Point]]) -> str:
+    """Table 1: CPU use at the highest ratio."""
+    head = ["application", *(name for name, _ in ARMS.values())]
+    rows = [
+        [name, *(f"{at[-1].busy(arm):.1%}".replace("%", " %") for arm in ARMS)] for name, at in found.items()
+    ]
+    return markdown_table(head, rows)
+
+
+def beside(results: Path = RESULTS / "beside") -> Iterator[str]:
+    """Figure 16: latency, and the batch work that was done."""
+    found = tuple(servers.cells(results))
+    yield servers.table(found)
+    yield servers.batch(found)
+
+
+def draw(name: str, found: Sequence[Point], path: Path) -> None:
+    """Mean and p99 in ms over the ratio, each a line for each arm."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), dpi=110, layout="constrained")
+    for axis, metric in zip(figure.subplots(1, 2), JUDGED, strict=True):
+        for arm, (said, colour) in ARMS.items():
+            values = [one.ms(arm, metric) for one in found]
+            axis.plot([one.ratio for one in found], values, "o-", color=colour, label=said.strip("`"))
+        axis.set_ylim(bottom=0)
+        axis.set(xlabel="consolidation ratio", ylabel="ms", title=f"{name}: {metric}")
+        axis.grid(axis="y", alpha=0.3)
+    figure.axes[0].legend(loc="lower left")
+    figure.savefig(path)
+
+
+def publish() -> None:
+    """Print and draw them."""
+    found = files()
+    for name, at in found.items():
+        click.echo(f"{name}\n\n{table(at)}\n")
+        draw(name, at, RESULTS / f"{name}.png")
+    click.echo(busiest(found))
+    for one in beside():
+        click.echo(one)
