@@ -61,7 +61,7 @@ def test_the_files_are_those_of_the_load_tool(tmp_path: Path, monkeypatch: pytes
     assert list(arrivals) == offsets_ns(3, 200, 0.1 + 0.2)
     assert result["completed"] == len(read_sojourns(tmp_path / "samples")) == len(measured)
     assert result["unfinished"] == 0
-    assert result["cpu"]["window_s"] >= 0.2
+    assert result["cpu"]["window_s"] > 0.1, "it begins when the process is there, if need be a little late"
     assert result["cpu"]["total_s"] > 0 <= result["cpu"]["waited_s"]
 
 
