@@ -52,5 +52,5 @@ def test_critical_threads_are_given_idle_cpus_of_the_largest_capacity(
     runs: dict[tuple[object, object], Run],
 ) -> None:
     assert first_part(runs[HYBRID, MOSTLY_IDLE]) > 0.9
-    assert first_part(runs[AS_ONE, MOSTLY_IDLE]) < LARGE + 0.15
     assert first_part(runs[HYBRID, HALF_BUSY]) > LARGE + 0.15
+    assert first_part(runs[AS_ONE, HALF_BUSY]) < LARGE + 0.1
