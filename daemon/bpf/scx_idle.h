@@ -2,7 +2,7 @@
 /*
  * Which idle CPU a thread is given that wakes up on a host whose CPUs are not alike to it: those near have the last-level cache of
  * its last one; where capacities differ, those of the largest are near to critical threads, whatever cache they have. The
- * order is the kernel's own of 6.13 (kernel/sched/ext_idle.c): its last CPU, one near, any, each first of cores of which all is idle.
+ * order is the kernel's own of 6.13 (kernel/sched/ext_idle.c) but for its nodes: the last CPU, one near, any, first of idle cores.
  *
  * Where all are alike the kernel's own choice does that, for less.
  */

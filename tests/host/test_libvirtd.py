@@ -179,14 +179,19 @@ def test_pinning_and_pausing_show_in_the_next_period(libvirtd: Libvirtd, domain:
     assert after.terms[0].cores == frozenset({0})
 
 
+def recorded(libvirtd: Libvirtd, folder: Path, configuration: str) -> str:
+    """What the daemon, configured so, records of three periods in which it writes nothing."""
+    config, record = folder / "dasec.toml", folder / "record.jsonl"
+    config.write_text(configuration)
+    command = ("run", "--config", config, "--dry-run", "--periods", "3", "--record", record)
+    subprocess.run(libvirtd.inside(sys.executable, "-m", "dasec", *command), check=True, cwd="/")
+    return record.read_text()
+
+
 def test_the_daemon_finds_the_domain_by_a_pattern(
     libvirtd: Libvirtd, domain: virDomain, tmp_path: Path
 ) -> None:
-    config, record = tmp_path / "dasec.toml", tmp_path / "record.jsonl"
-    config.write_text('[[workload]]\nname = "vms"\nlibvirt = "dasec-*"\n')
-    command = ("run", "--config", config, "--dry-run", "--periods", "3", "--record", record)
-    subprocess.run(libvirtd.inside(sys.executable, "-m", "dasec", *command), check=True, cwd="/")
-    text = record.read_text()
+    text = recorded(libvirtd, tmp_path, '[[workload]]\nname = "vms"\nlibvirt = "dasec-*"\n')
     assert "vms/dasec-test" in text
     assert "CPU 0/TCG" in text
     assert "CPU 1/TCG" in text
@@ -196,11 +201,8 @@ def test_the_daemon_finds_the_domain_by_a_pattern(
 def test_the_daemon_takes_qemus_main_thread_with_its_domain_where_its_configuration_says_so(
     libvirtd: Libvirtd, domain: virDomain, tmp_path: Path
 ) -> None:
-    config, record = tmp_path / "dasec.toml", tmp_path / "record.jsonl"
-    config.write_text('[libvirt]\nemulator = "follow"\n[[workload]]\nname = "vm"\nlibvirt = "dasec-test"\n')
-    command = ("run", "--config", config, "--dry-run", "--periods", "3", "--record", record)
-    subprocess.run(libvirtd.inside(sys.executable, "-m", "dasec", *command), check=True, cwd="/")
-    text = record.read_text()
+    workload = '[[workload]]\nname = "vm"\nlibvirt = "dasec-test"\n'
+    text = recorded(libvirtd, tmp_path, f'[libvirt]\nemulator = "follow"\n{workload}')
     assert '"qemu-system-x86"' in text
     assert '"emulators":[2]' in text
     assert "IO iothread1" not in text
