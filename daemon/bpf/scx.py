@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -53,7 +53,9 @@ class Options(ctypes.Structure):
         ("chain_percent", ctypes.c_uint32),
         ("caches", ctypes.c_uint32),
         ("is_hybrid", ctypes.c_uint32),
+        ("nodes", ctypes.c_uint32),
         ("cache_of", ctypes.c_uint16 * MAX_CPUS),
+        ("node_of", ctypes.c_uint16 * MAX_CPUS),
         ("is_largest", ctypes.c_uint8 * MAX_CPUS),
     )
 
@@ -104,7 +106,7 @@ class VmTime(NamedTuple):
 def options(vm_level: int, sysfs: str = cpus.SYSFS) -> Options:
     """The scheduler's own numbers, for VMs that are the cgroups at this depth, and what it has to know of the
     CPUs. Raises BpfUnavailable if there are too many."""
-    caches, capacities = cpus.cache_of(sysfs), cpus.capacity_of(sysfs)
+    caches, nodes, capacities = cpus.cache_of(sysfs), _by_first(cpus.node_of(sysfs)), cpus.capacity_of(sysfs)
     largest = max(capacities.values(), default=0)
     return Options(
         cpus=len(_possible(sysfs)),
@@ -123,7 +125,9 @@ def options(vm_level: int, sysfs: str = cpus.SYSFS) -> Options:
         chain_percent=25,
         caches=len(set(caches.values())),
         is_hybrid=bool(capacities),
-        cache_of=tuple(caches.get(cpu, 0) for cpu in range(MAX_CPUS)),
+        nodes=len(set(nodes.values())) if _have_several(nodes, caches) else 0,
+        cache_of=tuple(caches.get(cpu, cpu) for cpu in range(MAX_CPUS)),
+        node_of=tuple(nodes.get(cpu, cpu) for cpu in range(MAX_CPUS)),
         is_largest=tuple(bool(capacities) and capacities.get(cpu) == largest for cpu in range(MAX_CPUS)),
     )
 
@@ -241,6 +245,18 @@ def why_not() -> str | None:
     except BpfUnavailable as error:
         return str(error)
     return None
+
+
+def _by_first(nodes: Mapping[int, int]) -> Mapping[int, int]:
+    """The node of each CPU, by the first CPU of it instead of its number."""
+    firsts = {nodes[cpu]: cpu for cpu in sorted(nodes, reverse=True)}
+    return {cpu: firsts[node] for cpu, node in nodes.items()}
+
+
+def _have_several(nodes: Mapping[int, int], caches: Mapping[int, int]) -> bool:
+    """Whether there are several nodes, and one with several caches: else a node says no more than a cache."""
+    pairs = {(nodes[cpu], cache) for cpu, cache in caches.items() if cpu in nodes}
+    return len(pairs) > len({node for node, _ in pairs}) > 1
 
 
 def _possible(sysfs: str) -> range:

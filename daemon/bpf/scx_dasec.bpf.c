@@ -73,18 +73,21 @@ part int may_preempt(__u32 vm, __u64 debt, __s32 cpu, __u64 now)
 SEC("struct_ops/dasec_select_cpu")
 __s32 BPF_PROG(dasec_select_cpu, struct task_struct *p, __s32 prev_cpu, __u64 wake_flags)
 {
-	struct thread *t = thread_of(p);
+	struct thread *t;
 	bool idle = false;
 	__s32 cpu;
 
-	if (t && !are_alike()) {
-		cpu = pick_near(p, t->class, prev_cpu);
-		idle = cpu >= 0;
-	} else {
+	if (are_alike()) {
 		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, 0, &idle);
+		if (!idle)
+			return cpu;
+		t = thread_of(p);
+	} else {
+		t = thread_of(p);
+		cpu = pick_near(p, t ? t->class : OTHER, prev_cpu);
+		if (cpu < 0)
+			return prev_cpu;
 	}
-	if (!idle)
-		return cpu < 0 ? prev_cpu : cpu;
 	if (t) {
 		t->own = ANY_CPU;
 		insert(p, SCX_DSQ_LOCAL, classify(p, t, bpf_ktime_get_ns()), 0);
@@ -249,7 +252,7 @@ static bool is_overdue(struct cpu *c, __s32 cpu, __u32 vm, __u64 now)
  * Of the VMs in their share whose critical threads wait here the one whose wait has begun first; or 0. Not one whose threads are
  * all being taken: should that fail, whoever finds nobody else tries it (choose()).
  */
-part __u32 first_critical(__s32 cpu, __u64 least)
+part __u32 first_critical(__s32 cpu, __u32 running, __u64 least)
 {
 	struct cpu *c = cpu_at(cpu);
 	__u64 since = 0, due = due_time();
@@ -273,6 +276,8 @@ part __u32 first_critical(__s32 cpu, __u64 least)
 			if (!(own & bit_of(vm)) && (v->shared[CRITICAL] <= v->taking || !reaches_cpu(vm, cpu)))
 				continue;
 			if (before(least + debt_within(due, v), v->time))
+				continue;
+			if (own & bit_of(vm) && before(least, v->time) && before(least + debt_here(cpu, vm, running), v->time))
 				continue;
 			found = vm;
 			since = v->critical_since;
@@ -303,7 +308,7 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 	if (!r)
 		return IN_VAIN;
 	least = r->vm && before(r->time, s->least) ? r->time : s->least;
-	vm = first_critical(cpu, least);
+	vm = first_critical(cpu, r->vm, least);
 	if (vm) {
 		if (is_overdue(c, cpu, vm, now) && take(cpu, vm, OTHER))
 			return TAKEN;
@@ -376,12 +381,14 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 		if (v) {
 			running.vm = t->vm;
 			running.class = t->class;
-			running.debt = debt_of(v);
 		}
 	}
 	settle(cpu, &s, running.vm, now);
-	if (v)
+	if (v) {
 		running.time = v->time;
+		if (t->class == CRITICAL)
+			running.debt = debt_here(cpu, t->vm, t->vm);
+	}
 	c->rival = s.least_vm;
 	if (s.least_vm) {
 		if (serve_forgotten(cpu, s.next_vm, now))
@@ -466,9 +473,9 @@ void BPF_PROG(dasec_runnable, struct task_struct *p, __u64 enq_flags)
 	stay = stay_at(ANY_CPU, t->vm);
 	if (v && stay && __sync_fetch_and_add(&v->threads, 1) == 0)
 		begin_activity(v, stay, now);
-	t->home = scx_of(p)->nr_cpus_allowed == 1 ? scx_bpf_task_cpu(p) : ANY_CPU;
+	t->home = scx_of(p)->nr_cpus_allowed == 1 ? bpf_cpumask_first(scx_of(p)->cpus_ptr) : ANY_CPU;
 	stay = t->home == ANY_CPU ? NULL : stay_at(t->home, t->vm);
-	if (v && stay && stay->threads++ == 0)
+	if (v && stay && __sync_fetch_and_add(&stay->threads, 1) == 0)
 		begin_stay(stay, v, 1, now);
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		link_waker(p, t);
@@ -492,7 +499,7 @@ void BPF_PROG(dasec_quiescent, struct task_struct *p, __u64 deq_flags)
 	if (v && stay && v->threads && __sync_fetch_and_add(&v->threads, -1) == 1)
 		end_activity(v, stay, now);
 	stay = t->home == ANY_CPU ? NULL : stay_at(t->home, t->vm);
-	if (stay && stay->threads && --stay->threads == 0)
+	if (stay && stay->threads && __sync_fetch_and_add(&stay->threads, -1) == 1)
 		stay->slept_at = now;
 	if (deq_flags & SCX_DEQ_SLEEP)
 		judge(t, v);

@@ -2,7 +2,7 @@
 /*
  * Which idle CPU a thread is given that wakes up on a host whose CPUs are not alike to it: those near have the last-level cache of
  * its last one; where capacities differ, those of the largest are near to critical threads, whatever cache they have. The
- * order is the kernel's own of 6.13 (kernel/sched/ext_idle.c) but for its nodes: the last CPU, one near, any, first of idle cores.
+ * order is that of scx_select_cpu_dfl() from 6.13 on: the last CPU, one near, one of the node, any, first of idle cores.
  *
  * Where all are alike the kernel's own choice does that, for less.
  */
@@ -11,7 +11,8 @@
 
 #include "scx_state.h"
 
-#define LARGEST MAX_CPUS /* the place behind those of caches */
+#define LARGEST MAX_CPUS       /* the place behind those of caches, */
+#define NODES (MAX_CPUS + 1) /* and the first of those of nodes */
 
 typedef struct bpf_cpumask cpus_reference; /* clang 14 drops the kptr mark from a pointer to a struct */
 
@@ -19,10 +20,10 @@ struct place {
 	cpus_reference __kptr *cpus;
 };
 
-/* By the number of a cache, and LARGEST. */
+/* By the number of a cache; LARGEST; and from NODES on by that of a node. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS + 1);
+	__uint(max_entries, NODES + MAX_CPUS);
 	__type(key, __u32);
 	__type(value, struct place);
 } places SEC(".maps");
@@ -43,6 +44,11 @@ static struct place *place_at(__u32 number)
 static struct place *choice_at(__u32 cpu)
 {
 	return bpf_map_lookup_elem(&choices, &cpu);
+}
+
+static __u32 node_place(__u32 cpu)
+{
+	return NODES + options.node_of[cpu & (MAX_CPUS - 1)];
 }
 
 static bool are_alike(void)
@@ -87,12 +93,15 @@ static __noinline __s32 make_places(void)
 	bpf_iter_num_new(&numbers, 0, options.cpus);
 	while (!error && (number = bpf_iter_num_next(&numbers))) {
 		__u32 cpu = *number & (MAX_CPUS - 1);
-		__u32 cache = options.cache_of[cpu];
+		__u32 cache = options.cache_of[cpu], node = node_place(cpu);
 
 		error = make_mask(choice_at(cpu));
 		if (!error && cache == cpu)
 			error = make_mask(place_at(cache));
+		if (!error && node == NODES + cpu)
+			error = make_mask(place_at(node));
 		add_to(place_at(cache), cpu);
+		add_to(place_at(node), cpu);
 		if (options.is_largest[cpu])
 			add_to(place_at(LARGEST), cpu);
 	}
@@ -144,12 +153,16 @@ static __s32 pick_near(const struct task_struct *p, __u32 class, __s32 last)
 
 	if (cpu < 0)
 		cpu = pick_among(p, place, SCX_PICK_IDLE_CORE);
+	if (cpu < 0 && options.nodes)
+		cpu = pick_among(p, node_place(here), SCX_PICK_IDLE_CORE);
 	if (cpu < 0)
 		cpu = scx_bpf_pick_idle_cpu(scx_of(p)->cpus_ptr, SCX_PICK_IDLE_CORE);
 	if (cpu < 0 && is_near)
 		cpu = pick_only(p, here, 0);
 	if (cpu < 0)
 		cpu = pick_among(p, place, 0);
+	if (cpu < 0 && options.nodes)
+		cpu = pick_among(p, node_place(here), 0);
 	if (cpu < 0)
 		cpu = scx_bpf_pick_idle_cpu(scx_of(p)->cpus_ptr, 0);
 	return cpu;

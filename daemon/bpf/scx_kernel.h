@@ -119,6 +119,7 @@ extern void bpf_cpumask_release(struct bpf_cpumask *mask) __ksym;
 extern void bpf_cpumask_clear(struct bpf_cpumask *mask) __ksym;
 extern void bpf_cpumask_set_cpu(__u32 cpu, struct bpf_cpumask *mask) __ksym;
 extern bool bpf_cpumask_and(struct bpf_cpumask *into, const struct cpumask *a, const struct cpumask *b) __ksym;
+extern __u32 bpf_cpumask_first(const struct cpumask *mask) __ksym;
 extern bool bpf_cpumask_test_cpu(__u32 cpu, const struct cpumask *mask) __ksym;
 extern struct cgroup *bpf_cgroup_from_id(__u64 id) __ksym;
 extern struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;

@@ -225,6 +225,58 @@ part int look_around(__s32 cpu, struct survey *s, __u32 running, __u64 now)
 	return 0;
 }
 
+/* Of all that wait for this CPU or run on it, the weight; of VMs that may run elsewhere the part of a CPU. */
+part __u64 weight_met(__s32 cpu, __u32 running)
+{
+	struct cpu *c = cpu_at(cpu);
+	struct vm *v = vm_at(running);
+	__u64 here = zero, anywhere = zero;
+	__u32 word;
+
+	if (!c)
+		return 0;
+	if (v && running && (c->confined || waits_for_only(c, running)))
+		here += v->weight;
+	else if (v && running)
+		anywhere += v->weight;
+	for (word = zero; word < words_used && word < WORDS && may_go_on(); word++) {
+		__u64 own = c->own[CRITICAL][word] | c->own[OTHER][word];
+		__u64 left = without_kernel(own | shared[CRITICAL][word] | shared[OTHER][word], word);
+
+		while (left && may_go_on()) {
+			__u32 vm = word << 6 | lowest(left);
+
+			left &= left - 1;
+			v = vm_at(vm);
+			if (!v || vm == running)
+				continue;
+			if (own & bit_of(vm))
+				here += v->weight;
+			else if (reaches_cpu(vm, cpu))
+				anywhere += v->weight;
+		}
+	}
+	return here + anywhere / (online_cpus ? online_cpus : 1);
+}
+
+/*
+ * How far ahead a VM in its share may be at this CPU. Never more than on the host, also if more is due to it here: what others may claim
+ * is bound by the host's.
+ */
+part __u64 debt_here(__s32 cpu, __u32 vm, __u32 running)
+{
+	struct vm *v = vm_at(vm);
+	__u64 due = due_time(), here, weight;
+
+	if (!v)
+		return 0;
+	if (!is_confined_to(cpu, vm, v))
+		return debt_within(due, v);
+	weight = weight_met(cpu, running);
+	here = options.debt_ns * NEUTRAL_VM / (weight ? weight : NEUTRAL_VM);
+	return debt_within(here < due ? here : due, v);
+}
+
 /* What they owe each other, and who is behind then. */
 static __noinline int settle(__s32 cpu, struct survey *s, __u32 running, __u64 now)
 {

@@ -92,6 +92,14 @@ static __u64 debt_of(const struct vm *v)
 	return debt_within(due_time(), v);
 }
 
+/* Whether all its threads that run or wait may do so on this CPU only: it has nothing of what is due to it elsewhere. */
+static bool is_confined_to(__s32 cpu, __u32 vm, const struct vm *v)
+{
+	struct stay *here = stay_at(cpu, vm);
+
+	return here && here->threads && here->threads == v->threads;
+}
+
 /* What is counted of a VM is exchanged whole: its last thread may stop here while another begins there. */
 static void count(struct vm *v, __u32 weight)
 {

@@ -37,7 +37,9 @@ struct options {
 	__u32 chain_percent;
 	__u32 caches; /* last-level ones */
 	__u32 is_hybrid; /* capacities differ */
+	__u32 nodes; /* 0: there is one, or none is larger than a cache */
 	__u16 cache_of[MAX_CPUS];
+	__u16 node_of[MAX_CPUS];
 	__u8 is_largest[MAX_CPUS]; /* of capacity */
 };
 

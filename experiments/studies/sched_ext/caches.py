@@ -28,6 +28,7 @@ CPUS = Cpus(7, 300, 5000, topology="sockets=2,cores=4")
 
 SECONDS = 2.0
 KEPT = "caches.jsonl"
+COLOURS = ("0.55", "#D55E00", "0.8", "#E69F00", "#9ecae1", "#0072B2")
 
 
 @click.command()
@@ -109,11 +110,17 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     figure = Figure(figsize=(7, 3.6), dpi=110, layout="constrained")
     axis = figure.subplots()
     height = 0.8 / len(ARMS)
-    for number, (arm, colour) in enumerate(zip(ARMS, ("0.55", "#D55E00", "0.8", "#E69F00"), strict=True)):
+    for number, (arm, colour) in enumerate(zip(ARMS, COLOURS, strict=True)):
         there = {run["scene"]: run for run in runs if run["arm"] == arm}
         rows = [row for row, scene in enumerate(SCENES) if scene.name in there]
         rates = [far_a_second(there[SCENES[row].name]) for row in rows]
-        axis.barh([row + (number - 1.5) * height for row in rows], rates, height, label=arm, color=colour)
+        axis.barh(
+            [row + (number - (len(ARMS) - 1) / 2) * height for row in rows],
+            rates,
+            height,
+            label=arm,
+            color=colour,
+        )
     axis.set_yticks(range(len(SCENES)), [scene.name for scene in SCENES])
     axis.invert_yaxis()
     axis.set(xlabel="changes to another cache a second, all threads")

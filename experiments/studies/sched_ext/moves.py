@@ -29,7 +29,10 @@ EEVDF, OURS, AS_ONE = "EEVDF", "dasec", "dasec, as if one cache"
 HYBRID = "dasec, as if hybrid"
 """As if CPUs of the first cache had more capacity than the others."""
 
-ARMS = (EEVDF, OURS, AS_ONE, HYBRID)
+AS_FOUR, IN_NODES = "dasec, as if four caches", "dasec, as if four caches in two nodes"
+"""As if two CPUs had one. What is a cache to the looks is a node then."""
+
+ARMS = (EEVDF, OURS, AS_ONE, HYBRID, AS_FOUR, IN_NODES)
 LOOK_EACH_S = 0.004
 """The scheduler's slice: a thread moves when one begins."""
 
@@ -76,8 +79,8 @@ def main() -> None:
 
 
 def scenes_of(arm: str) -> tuple[Scene, ...]:
-    """Capacities matter to those that find idle CPUs."""
-    return tuple(scene for scene in SCENES if arm != HYBRID or scene.sleep_ms)
+    """Capacities and nodes matter to those that find idle CPUs."""
+    return tuple(scene for scene in SCENES if arm in (EEVDF, OURS, AS_ONE) or scene.sleep_ms)
 
 
 def loaded(arm: str) -> AbstractContextManager[object]:
@@ -88,6 +91,11 @@ def loaded(arm: str) -> AbstractContextManager[object]:
         chosen.is_hybrid = True
         for cpu, cache in cache_of().items():
             chosen.is_largest[cpu] = cache == FIRST
+    if arm in (AS_FOUR, IN_NODES):
+        chosen.caches = 4
+        for cpu, cache in cache_of().items():
+            chosen.cache_of[cpu], chosen.node_of[cpu] = cpu // 2 * 2, cache
+        chosen.nodes = 2 * (arm == IN_NODES)
     return contextlib.nullcontext() if arm == EEVDF else Scheduler(chosen)
 
 

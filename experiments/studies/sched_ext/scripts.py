@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WEIGHTS = (10, 50, 100, 200, 300, 1000)
 HOGS = (2, 3, 4, 8, 20, 60)
@@ -119,5 +119,6 @@ SEEN = (
         tuple(Vm(100, (Actors("late", 2, 0.0, 1500.0 + 5 * number),)) for number in range(4)),
         True,
     ),
+    replace(script(113), name="two herds and a ring beside four hogs on one CPU"),
 )
 """Those that every change is tried on. Of the first two the rule before had 16 % of a CPU and 6 % of two."""

@@ -23,6 +23,9 @@ AHEAD = FOLDER / "shares-results/nobody-was-ahead.jsonl"
 TIMERS = FOLDER / "shares-results/timers.jsonl"
 """By decision 0094."""
 
+LESS_DEBT = FOLDER / "shares-results/less-debt.jsonl"
+"""By decision 0095."""
+
 SECONDS = 5.0
 
 
@@ -74,8 +77,14 @@ def lacking_ms(contest: Contest) -> float:
     return (worst[1] - worst[0]) * SECONDS * 1000
 
 
-def test_what_the_pages_say_of_those_who_lack_something_is_so() -> None:
-    short = [one for one in contests(KEPT) if one.shortfall(SECONDS) > MOST_SHORT]
+def test_nobody_lacks_what_is_due() -> None:
+    worst = max(one.shortfall(SECONDS) for one in contests(KEPT))
+    assert worst <= MOST_SHORT
+    assert f"The worst VM lacks {worst * 100:.1f} %." in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_the_page_says_of_those_who_lacked_something_before_is_so() -> None:
+    short = [one for one in contests(LESS_DEBT) if one.shortfall(SECONDS) > MOST_SHORT]
     assert sorted(round(lacking_ms(one)) for one in short) == [27, 39, 78]
     assert sum(script(int(one.name.removeprefix("seed-"))).pinned for one in short) == len(short)
 
@@ -91,8 +100,9 @@ def test_before_vms_that_begin_owed_nothing_three_lacked_a_sixth_of_their_due_an
 
 
 def test_more_of_the_same_contests_keep_shares_than_by_the_rules_before() -> None:
-    rules = [contests(file) for file in (AHEAD, TIMERS, KEPT)]
+    rules = [contests(file) for file in (AHEAD, TIMERS, LESS_DEBT, KEPT)]
     assert len({frozenset(one.name for one in rule) for rule in rules}) == 1
-    assert [sum(one.shortfall(SECONDS) <= MOST_SHORT for one in rule) for rule in rules] == [195, 188, 197]
+    within = [sum(one.shortfall(SECONDS) <= MOST_SHORT for one in rule) for rule in rules]
+    assert within == [195, 188, 197, 200]
     worst = [max(one.shortfall(SECONDS) for one in rule) for rule in rules]
-    assert worst == pytest.approx([0.056, 0.043, 0.026], abs=0.0005)
+    assert worst == pytest.approx([0.056, 0.043, 0.026, 0.018], abs=0.0005)

@@ -31,7 +31,7 @@ def sysfs(tmp_path: Path) -> Path:
 
 def test_it_is_told_the_caches_and_that_all_cpus_do_as_much(sysfs: Path) -> None:
     told = options(2, str(sysfs))
-    assert (told.cpus, told.caches, tuple(told.cache_of[:5])) == (4, 2, (0, 0, 2, 2, 0))
+    assert (told.cpus, told.caches, tuple(told.cache_of[:5])) == (4, 2, (0, 0, 2, 2, 4))
     assert not told.is_hybrid
     assert not any(told.is_largest)
 
@@ -42,6 +42,35 @@ def test_on_a_hybrid_host_it_is_told_which_cpus_are_the_largest(sysfs: Path) -> 
     told = options(2, str(sysfs))
     assert told.is_hybrid
     assert tuple(told.is_largest[:5]) == (1, 0, 1, 0, 0)
+
+
+def test_it_is_told_of_no_nodes_where_each_is_a_cache_or_there_is_one(sysfs: Path) -> None:
+    for node, (first, last) in {0: (2, 3), 1: (0, 1)}.items():
+        write(sysfs, f"../node/node{node}/cpulist", f"{first}-{last}")
+    assert options(2, str(sysfs)).nodes == 0
+    write(sysfs, "../node/node0/cpulist", "")
+    write(sysfs, "../node/node1/cpulist", "0-3")
+    assert options(2, str(sysfs)).nodes == 0
+
+
+def test_where_a_node_has_several_caches_it_is_told_the_nodes_by_their_first_cpu(sysfs: Path) -> None:
+    for file in ("online", "possible"):
+        write(sysfs, file, "0-7")
+    for cpu in range(8):
+        write(sysfs, f"cpu{cpu}/topology/physical_package_id", f"{cpu // 2}")
+        write(sysfs, f"cpu{cpu}/topology/core_id", f"{cpu}")
+    for node, cpus in {0: "4-7", 1: "0-3"}.items():
+        write(sysfs, f"../node/node{node}/cpulist", cpus)
+    told = options(2, str(sysfs))
+    assert (told.caches, told.nodes) == (4, 2)
+    assert tuple(told.node_of[:8]) == (0, 0, 0, 0, 4, 4, 4, 4)
+
+
+def test_a_cpu_that_is_offline_is_near_to_nobody(sysfs: Path) -> None:
+    write(sysfs, "online", "2-3")
+    write(sysfs, "../node/node0/cpulist", "2-3")
+    told = options(2, str(sysfs))
+    assert tuple(told.cache_of[:4]) == tuple(told.node_of[:4]) == (0, 1, 2, 2)
 
 
 def test_a_host_with_more_cpus_than_it_knows_is_refused(sysfs: Path) -> None:
