@@ -57,3 +57,15 @@ def test_the_latencies_are_as_they_were_before_later_decisions(since: str) -> No
         plain, ours = runs["none"], runs["scx"]
         assert f"{ours.mean_ms / plain.mean_ms:.2f} / {ours.p99_ms / plain.p99_ms:.2f}" in page
         assert ours.p99_ms == pytest.approx(before[name]["scx"].p99_ms, rel=0.025)
+
+
+def test_less_debt_of_pinned_vms_did_not_cost_them_latency() -> None:
+    """Decision 0098."""
+    page, before = README.read_text(encoding="utf-8"), dict(KEPT.cells())
+    cells = dict(replace(KEPT, results=KEPT.results / "confined").cells())
+    assert {"pinned", "sixteen-pinned", "nested"} <= {name.partition(":")[0] for name in cells}
+    for name, runs in cells.items():
+        plain, ours = runs["none"], runs["scx"]
+        assert f"{ours.mean_ms / plain.mean_ms:.2f} / {ours.p99_ms / plain.p99_ms:.2f}" in page
+        assert 0.95 < ours.p99_ms / before[name]["scx"].p99_ms < 1.045
+        assert 0.845 < plain.p99_ms / before[name]["none"].p99_ms < 1.035
