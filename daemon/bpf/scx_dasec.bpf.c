@@ -292,7 +292,7 @@ struct running {
 	__u32 vm; /* 0: nobody who goes on, or a kernel thread */
 	__u32 class;
 	__u64 time;
-	__u64 debt;
+	__u64 debt; /* if it is critical */
 };
 
 part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)

@@ -21,12 +21,16 @@ def write(sysfs: Path, file: str, text: str) -> None:
 @pytest.fixture
 def sysfs(tmp_path: Path) -> Path:
     """Four CPUs of two sockets."""
-    for file in ("online", "possible"):
-        write(tmp_path, file, "0-3")
-    for cpu in range(4):
-        write(tmp_path, f"cpu{cpu}/topology/physical_package_id", f"{cpu // 2}")
-        write(tmp_path, f"cpu{cpu}/topology/core_id", f"{cpu}")
+    sockets_of_two(tmp_path, 4)
     return tmp_path
+
+
+def sockets_of_two(sysfs: Path, cpus: int) -> None:
+    for file in ("online", "possible"):
+        write(sysfs, file, f"0-{cpus - 1}")
+    for cpu in range(cpus):
+        write(sysfs, f"cpu{cpu}/topology/physical_package_id", f"{cpu // 2}")
+        write(sysfs, f"cpu{cpu}/topology/core_id", f"{cpu}")
 
 
 def test_it_is_told_the_caches_and_that_all_cpus_do_as_much(sysfs: Path) -> None:
@@ -54,11 +58,7 @@ def test_it_is_told_of_no_nodes_where_each_is_a_cache_or_there_is_one(sysfs: Pat
 
 
 def test_where_a_node_has_several_caches_it_is_told_the_nodes_by_their_first_cpu(sysfs: Path) -> None:
-    for file in ("online", "possible"):
-        write(sysfs, file, "0-7")
-    for cpu in range(8):
-        write(sysfs, f"cpu{cpu}/topology/physical_package_id", f"{cpu // 2}")
-        write(sysfs, f"cpu{cpu}/topology/core_id", f"{cpu}")
+    sockets_of_two(sysfs, 8)
     for node, cpus in {0: "4-7", 1: "0-3"}.items():
         write(sysfs, f"../node/node{node}/cpulist", cpus)
     told = options(2, str(sysfs))
