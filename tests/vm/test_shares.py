@@ -26,6 +26,6 @@ def test_of_four_vms_that_wake_one_after_the_other_none_waits_for_the_others(
 def test_vms_with_critical_threads_are_no_further_ahead_than_is_due_on_their_one_cpu(
     ahead: Ahead, qemu: Qemu
 ) -> None:
-    """When what is due was counted for all CPUs, one VM lacked 2.6 %
+    """0.6 % is missing. When what is due was counted for all CPUs, it was 1.5 %
     (docs/decisions/0098-confined.md)."""
     assert ahead.result(CONFINED).shortfall(CONFINED.seconds) < 0.01

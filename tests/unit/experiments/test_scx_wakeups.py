@@ -23,7 +23,7 @@ OF_TWO = (
     NEAR,
     RUNS / "two-confined.jsonl",
 )
-"""With turns of 500: decisions 0088, 0089 and 0091."""
+"""With turns of 500: decisions 0088, 0089, 0091 and 0098."""
 
 BEFORE, AFTER = RUNS / "before.jsonl", RUNS / "after.jsonl"
 """Of decision 0087, and of pairs that began one after the other."""
