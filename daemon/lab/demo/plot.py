@@ -27,14 +27,17 @@ RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5,
 """Where the axis of ratios may have a mark."""
 
 NS_PER_MS = 1e6
+CURVES_IN, RATIOS_IN, LINE_IN = 4.5, 3.0, 0.4
+"""Heights in inches: of the curves, of the ratios at least, and of each line there, whose name takes two."""
 
 
 def draw(situations: Sequence[str], measured: Sequence[Measured], lines: Sequence[Line], path: Path) -> None:
     """Write the PNG."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 7.5), dpi=110, layout="constrained")
-    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(3, 2))[:, 0]
+    heights_in = CURVES_IN, max(RATIOS_IN, LINE_IN * len(lines))
+    figure = Figure(figsize=(11, sum(heights_in)), dpi=110, layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=heights_in)[:, 0]
     above.suptitle("Latency from the scheduled arrival, all repetitions together", fontsize=11)
     for axes, name, one in zip(
         above.subplots(1, len(measured), squeeze=False)[0], situations, measured, strict=True

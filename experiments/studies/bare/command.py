@@ -11,7 +11,7 @@ from ...results.markdown import markdown_table
 from .edges import Agreement, total
 from .guests import accelerator_for, on_stage
 from .truth import compared
-from .wish import QuickWish, guest_names
+from .wish import Wish
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
@@ -25,16 +25,16 @@ def command() -> None:
 @click.option("--libvirt", is_flag=True, help="Guests are domains; the daemon finds them.")
 def edges(seconds: float, seed: int, libvirt: bool) -> None:  # noqa: FBT001
     """Who woke whom: what the daemon recorded beside what the guests themselves counted."""
-    wish = QuickWish(repetitions=1, seconds=seconds, warmup_s=0.0, seed=seed, libvirt=libvirt)
-    accelerator = accelerator_for(wish)
+    wish = Wish(repetitions=1, seconds=seconds, warmup_s=0.0, seed=seed, libvirt=libvirt)
+    (situation,) = wish.situations(accelerator_for(wish))
     found: list[Agreement] = []
 
     def act() -> None:
-        with on_stage(accelerator, libvirt=libvirt) as stage:
+        with on_stage(situation) as stage:
             found.extend(compared(stage, wish))
 
     leaving_as_before(Path("nothing"), act)
-    rows = zip((*guest_names(), "all"), (*found, total(found)), strict=True)
+    rows = zip((*situation.guests.names, "all"), (*found, total(found)), strict=True)
     head = ("guest", "wake-ups by its own count", "by the daemon's", "precision", "recall")
     click.echo(
         markdown_table(

@@ -1,11 +1,11 @@
-"""Three guests of our own on the plain host, under `critical` and an oracle: `bare = true`."""
+"""Guests of our own on the plain host, under policies and an oracle: `bare = true`."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -28,11 +28,12 @@ from ...plan.blocks import Block
 from ...plan.file import Told, validated
 from ...results.compare import Side
 from ...results.rows import rows_of
-from ...results.store import Asked, Store
+from ...results.store import Asked, Done, Store
 from ...run.clock import Clock, minutes
 from ...run.family import Ways, lacking
 from .measure import Stage, measure, staged
-from .wish import GUESTS, VCPUS, QuickWish, Situation, guest_names
+from .situation import VCPUS, Situation
+from .wish import Wish
 
 KEYS = ("bare",)
 PICTURE = "quick.png"
@@ -45,48 +46,45 @@ PLAIN_WIDTH = 120
 
 def check(told: Told, file: Path, ways: Ways) -> tuple[str, ...]:
     """Says what would be run; what is missing here."""
-    wish = validated(QuickWish, told, file)
-    _announce(wish, wish.repetitions)
+    wish = validated(Wish, told, file)
+    _announce(wish, len(wish.guests) * wish.repetitions)
     return tuple(_lacking(wish))
 
 
 def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     """All repetitions that are not there yet, then the report."""
-    wish = validated(QuickWish, told, file)
-    store = Store(out, QuickWish)
+    wish = validated(Wish, told, file)
+    store = Store(out, Wish)
     known = store.asked_for(wish)
-    finished = {one.repetition for one in store.done()}
-    _announce(wish, wish.repetitions - len(finished))
     accelerator = accelerator_for(wish)
+    finished = {one.key for one in store.done()}
+    missing = [block for block in wish.blocks(accelerator) if block.key not in finished]
+    _announce(wish, len(missing))
     host = {**this_host(known, out), ACCELERATOR: str(accelerator)}
     known = store.belonging_to(known, wish, host)
     for line in facts.warnings(len(os.sched_getaffinity(0))):
         click.echo(f"warning: {line}")
 
-    def act() -> None:
-        with on_stage(accelerator, libvirt=wish.libvirt) as stage:
-            _repeat(wish, finished, store, stage)
-
-    if len(finished) < wish.repetitions:
-        leaving_as_before(out, act)
+    if missing:
+        leaving_as_before(out, lambda: _measure(wish, missing, store))
     _tell(store, known)
 
 
 def report(told: Told, folder: Path) -> None:
     """A verdict, a table and a picture."""
-    store = Store(folder, QuickWish)
+    store = Store(folder, Wish)
     _tell(store, store.kept())
 
 
 def side(told: Told, folder: Path) -> Side:
     """To be compared."""
-    store = Store(folder, QuickWish)
+    store = Store(folder, Wish)
     known = store.kept()
-    rows = tuple(rows_of([_situation(known)], store.done(), known.wish.arms))
+    rows = tuple(rows_of(_situations(known), store.done(), known.wish.arms))
     return Side(folder, known.wish.title, told, known.host, rows)
 
 
-def accelerator_for(wish: QuickWish) -> Accelerator:
+def accelerator_for(wish: Wish) -> Accelerator:
     """KVM where it serves; says so in one line. Refuses where no guest can be had."""
     if missing := tuple(_lacking(wish)):
         raise Refusal(ExitStatus.HOST, *missing)
@@ -95,63 +93,70 @@ def accelerator_for(wish: QuickWish) -> Accelerator:
         why = why_not_kvm()
     except (HostCannotError, FileNotFoundError) as cannot:
         raise Refusal(ExitStatus.HOST, str(cannot)) from cannot
-    click.echo(why or f"KVM serves here: {GUESTS} guests of {VCPUS} vCPUs")
+    click.echo(why or f"KVM serves here: guests of {VCPUS} vCPUs")
     return Accelerator.TCG if why else Accelerator.KVM
 
 
-def _lacking(wish: QuickWish) -> Iterator[str]:
+def _lacking(wish: Wish) -> Iterator[str]:
     yield from lacking(needs.check_root, needs.check_libraries)
     if wish.libvirt:
         yield from (f"{tool}: not found: DASEC_CI=1 tools/setup" for tool in missing_tools())
 
 
-def _announce(wish: QuickWish, repetitions: int) -> None:
-    runs = repetitions * len(wish.arms)
+def _announce(wish: Wish, blocks: int) -> None:
+    runs = blocks * len(wish.arms)
+    each = f" of each of {len(wish.guests)} situations" if len(wish.guests) > 1 else ""
     click.echo(
-        f"{wish.repetitions} repetitions, arms {', '.join(wish.arms)}: {runs} runs of {wish.run_s:g} s, about"
-        f" {minutes(runs * wish.run_s)}; seed {wish.seed}"
+        f"{wish.repetitions} repetitions{each}, arms {', '.join(wish.arms)}: {runs} runs of {wish.run_s:g} s,"
+        f" about {minutes(runs * wish.run_s)}; seed {wish.seed}"
     )
 
 
 @contextlib.contextmanager
-def on_stage(accelerator: Accelerator, *, libvirt: bool) -> Iterator[Stage]:
+def on_stage(situation: Situation) -> Iterator[Stage]:
     """The guests, up; gone afterwards."""
     tree = needs.find_tree()
-    with measuring(tree) as directory, staged(tree, directory, accelerator, libvirt=libvirt) as stage:
+    with measuring(tree) as directory, staged(tree, directory, situation) as stage:
         yield stage
 
 
-def _repeat(wish: QuickWish, finished: set[int], store: Store[QuickWish], stage: Stage) -> None:
-    """The arms of a repetition follow each other in random order with the same requests."""
-    clock = Clock(len(wish.arms) * (wish.repetitions - len(finished)), wish.run_s)
-    situation = Situation.of(stage.accelerator, libvirt=wish.libvirt)
-    for repetition, order in enumerate(wish.orders):
-        if repetition in finished:
-            continue
-        runs = []
-        for arm in order:
-            left = minutes(clock.left_s)
-            click.echo(f"repetition {repetition + 1}/{wish.repetitions}: {arm}: {left} left")
-            begun_s = time.monotonic()
-            runs.append(measure(stage, wish, arm, repetition))
-            clock.add(time.monotonic() - begun_s, 1)
-        store.add(Block(situation, repetition, order), runs)
+def _measure(wish: Wish, blocks: Sequence[Block[Situation]], store: Store[Wish]) -> None:
+    """The arms of a block follow each other with the same guests and requests."""
+    clock = Clock(len(wish.arms) * len(blocks), wish.run_s)
+    tree = needs.find_tree()
+    with measuring(tree) as directory:
+        for block in blocks:
+            runs = []
+            with staged(tree, directory, block.cell) as stage:
+                for arm in block.arms:
+                    where = f"repetition {block.repetition + 1}/{wish.repetitions}, {block.cell.name}"
+                    click.echo(f"{where}: {arm}: {minutes(clock.left_s)} left")
+                    begun_s = time.monotonic()
+                    runs.append(measure(stage, wish, arm, block.repetition))
+                    clock.add(time.monotonic() - begun_s, 1)
+            store.add(block, runs)
 
 
-def _situation(known: Asked[QuickWish]) -> Situation:
-    return Situation.of(str(known.host[ACCELERATOR]), libvirt=known.wish.libvirt)
+def _situations(known: Asked[Wish]) -> tuple[Situation, ...]:
+    return known.wish.situations(str(known.host[ACCELERATOR]))
 
 
-def _tell(store: Store[QuickWish], known: Asked[QuickWish]) -> None:
-    done, name = store.done(), _situation(known).name
-    if not done:
+def kept(known: Asked[Wish], done: Sequence[Done]) -> Iterator[tuple[str, Measured]]:
+    """Of each situation that has been measured, by its name, all runs."""
+    for situation in _situations(known):
+        of = [one for one in done if one.cell == situation.name]
+        runs = tuple(run for one in of for run in one.runs)
+        if of:
+            yield situation.name, Measured(known.wish.arms, situation.guests.names, len(of), runs)
+
+
+def _tell(store: Store[Wish], known: Asked[Wish]) -> None:
+    found = dict(kept(known, store.done()))
+    if not found:
         raise Refusal(ExitStatus.FAILED, f"{store.folder}: no repetition is finished yet")
-    measured = Measured(
-        known.wish.arms, guest_names(), len(done), tuple(run for one in done for run in one.runs)
-    )
-    lines = lines_of(name, measured)
+    lines = [line for name, measured in found.items() for line in lines_of(name, measured)]
     console = Console()
-    print_report(console if console.is_terminal else Console(width=PLAIN_WIDTH), lines, [measured])
+    print_report(console if console.is_terminal else Console(width=PLAIN_WIDTH), lines, tuple(found.values()))
     picture = store.folder / PICTURE
-    draw([name], [measured], lines, picture)
+    draw(tuple(found), tuple(found.values()), lines, picture)
     click.echo(f"raw runs: {store.folder}; picture: {picture}")

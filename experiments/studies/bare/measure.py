@@ -26,19 +26,8 @@ from guests.bare.domain import PREFIX, domain
 from guests.libvirtd import Libvirtd
 
 from .load import ANSWERS, ORDERS, Answers, Orders
-from .wish import (
-    BACKGROUND_VCPU,
-    GUESTS,
-    HELPER_US,
-    OPTIONS,
-    RATE_PER_S,
-    SERIAL_US,
-    VCPUS,
-    QuickWish,
-    groups,
-    guest_names,
-    told,
-)
+from .situation import BACKGROUND_VCPU, HELPER_US, SERIAL_US, VCPUS, Situation
+from .wish import Wish, groups, told
 
 START_PATIENCE_S = 60.0
 """For the daemon's first period: it took 6 s at a load of 30."""
@@ -50,7 +39,7 @@ class Stage:
 
     tree: Tree
     directory: Path
-    accelerator: machine.Accelerator
+    situation: Situation
     guests: tuple[machine.Bare, ...]
     inside: tuple[str, ...] = ()
     """What a command begins with that shall see the guests' libvirtd."""
@@ -62,19 +51,20 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(
-    tree: Tree, directory: Path, accelerator: machine.Accelerator, *, libvirt: bool
-) -> Iterator[Stage]:
-    """All guests, up and known to their networks."""
-    tree.make(groups())
+def staged(tree: Tree, directory: Path, situation: Situation) -> Iterator[Stage]:
+    """All guests, up and known to their networks; they and their groups are gone afterwards."""
+    tree.make(groups(situation.guests))
     with ExitStack() as stack:
-        if libvirt:
+        stack.callback(tree.sweep)
+        if situation.libvirt:
             daemon = stack.enter_context(_libvirtd(directory))
-            guests = _domains(stack, daemon, accelerator)
+            guests = _domains(stack, daemon, situation)
             inside = tuple(map(str, daemon.inside()))
         else:
+            accelerator = machine.Accelerator(situation.accelerator)
             guests = [
-                stack.enter_context(machine.running(accelerator, VCPUS, OPTIONS)) for _ in range(GUESTS)
+                stack.enter_context(machine.running(accelerator, VCPUS, situation.guests.options))
+                for _ in situation.guests.names
             ]
             for one in guests:
                 tree.place_process(one.pid, MACHINE)
@@ -82,7 +72,7 @@ def staged(
         for one in guests:
             with closing(Client(one.address)) as client:
                 client.statistics(0)  # from now on QEMU's network knows where the guest is
-        yield Stage(tree, directory, accelerator, tuple(guests), inside)
+        yield Stage(tree, directory, situation, tuple(guests), inside)
 
 
 @contextlib.contextmanager
@@ -95,26 +85,26 @@ def _libvirtd(directory: Path) -> Iterator[Libvirtd]:
         daemon.close()
 
 
-def _domains(stack: ExitStack, daemon: Libvirtd, accelerator: machine.Accelerator) -> list[machine.Bare]:
+def _domains(stack: ExitStack, daemon: Libvirtd, situation: Situation) -> list[machine.Bare]:
     import libvirt
 
     connection = stack.enter_context(closing(libvirt.open(daemon.uri)))
+    accelerator, options = machine.Accelerator(situation.accelerator), situation.guests.options
     return [
-        stack.enter_context(domain(daemon, connection, accelerator, name, VCPUS, OPTIONS))
-        for name in guest_names()
+        stack.enter_context(domain(daemon, connection, accelerator, name, VCPUS, options))
+        for name in situation.guests.names
     ]
 
 
 @contextlib.contextmanager
-def controlled(
-    stage: Stage, wish: QuickWish, arm: str, record: Path | None = None
-) -> Iterator[Controller | None]:
+def controlled(stage: Stage, wish: Wish, arm: str, record: Path | None = None) -> Iterator[Controller | None]:
     """The daemon, once it has decided something, for the arms that have one."""
     if arm in (NONE, CONTROL):
         yield None
         return
-    guests = f"{PREFIX}*" if stage.inside else stage.pids
-    settings = told(arm, stage.accelerator, guests, wish.emulator)
+    by_name = dict(zip(stage.situation.guests.names, stage.pids, strict=True))
+    guests = f"{PREFIX}*" if stage.inside else by_name
+    settings = told(arm, stage.situation.accelerator, guests, wish.emulator)
     with running(stage.tree, stage.directory, arm, settings, record, stage.inside) as controller:
 
         def decided() -> bool:
@@ -137,7 +127,7 @@ class _Mark:
     daemon_s: float
 
 
-def measure(stage: Stage, wish: QuickWish, arm: str, repetition: int) -> RunResult:
+def measure(stage: Stage, wish: Wish, arm: str, repetition: int) -> RunResult:
     """One run. Raises Refusal if the daemon or the client ended early."""
     with controlled(stage, wish, arm) as controller, _client(stage, wish, repetition) as client:
         time.sleep(wish.warmup_s)
@@ -148,7 +138,10 @@ def measure(stage: Stage, wish: QuickWish, arm: str, repetition: int) -> RunResu
         answers = client.answers()
     seconds = (end.at_ns - begin.at_ns) / 1e9
     machine_use = CpuUse.between(begin.ticks, end.ticks)
-    tenants = tuple(_tenant(number, answers[number], begin, end) for number in range(GUESTS))
+    tenants = tuple(
+        _tenant(name, number, answers[number], begin, end)
+        for number, name in enumerate(stage.situation.guests.names)
+    )
     client_s, daemon_s = end.client_s - begin.client_s, end.daemon_s - begin.daemon_s
     ours = sum(one.cores for one in tenants) + (client_s + daemon_s) / seconds
     return RunResult(
@@ -175,11 +168,11 @@ class _Running:
 
 
 @contextlib.contextmanager
-def _client(stage: Stage, wish: QuickWish, repetition: int) -> Iterator[_Running]:
+def _client(stage: Stage, wish: Wish, repetition: int) -> Iterator[_Running]:
     orders = Orders(
         ports=tuple(one.address[1] for one in stage.guests),
-        seeds=tuple(seed_of(wish.seed, repetition, index) for index in range(GUESTS)),
-        rate_per_s=RATE_PER_S,
+        seeds=tuple(seed_of(wish.seed, repetition, index) for index in range(len(stage.guests))),
+        rate_per_s=stage.situation.guests.rate_per_s,
         serial_us=SERIAL_US,
         helper_us=HELPER_US,
         warmup_s=wish.warmup_s,
@@ -202,7 +195,7 @@ def _client(stage: Stage, wish: QuickWish, repetition: int) -> Iterator[_Running
         process.wait()
 
 
-def drive(stage: Stage, wish: QuickWish) -> list[Answers]:
+def drive(stage: Stage, wish: Wish) -> list[Answers]:
     """The load without anything measured around it."""
     with _client(stage, wish, repetition=0) as client:
         return client.answers()
@@ -220,12 +213,12 @@ def _mark(stage: Stage, client: int, controller: Controller | None) -> _Mark:
     )
 
 
-def _tenant(number: int, answers: Answers, begin: _Mark, end: _Mark) -> TenantResult:
+def _tenant(name: str, number: int, answers: Answers, begin: _Mark, end: _Mark) -> TenantResult:
     seconds = (end.at_ns - begin.at_ns) / 1e9
     background_s = end.background_s[number] - begin.background_s[number]
     found = latencies(answers.latencies_ns)
     return TenantResult(
-        name=guest_names()[number],
+        name=name,
         latencies=found,
         throughput_per_s=(found.count - answers.unfinished) / seconds,
         unfinished=answers.unfinished,

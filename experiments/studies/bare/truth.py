@@ -10,13 +10,14 @@ from guests.bare.machine import Bare
 
 from .edges import Agreement, agreement, counted, recorded
 from .measure import Stage, controlled, drive
-from .wish import CRITICAL, VCPUS, QuickWish
+from .situation import VCPUS
+from .wish import CRITICAL, Wish
 
 SETTLE_S = 1.0
 """So that the record has a period after the last wake-up; a dozen periods."""
 
 
-def compared(stage: Stage, wish: QuickWish) -> list[Agreement]:
+def compared(stage: Stage, wish: Wish) -> list[Agreement]:
     """One for each guest. The daemon runs before the first wake-up that counts, and after the last."""
     record = stage.directory / "edges.jsonl"
     with controlled(stage, wish, CRITICAL, record):

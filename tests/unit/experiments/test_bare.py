@@ -17,19 +17,21 @@ from dasec.config.config import check
 from dasec.errors import Refusal
 from dasec.lab.demo.lines import lines_of
 from dasec.lab.demo.report import shown
-from dasec.lab.kit.results import Measured
 from experiments.plan.file import validated
 from experiments.plan.oracle import ORACLE
 from experiments.results.store import Store
 from experiments.studies.bare.edges import agreement, counted, total
+from experiments.studies.bare.guests import kept
 from experiments.studies.bare.load import Orders, arrivals_ns, drive
-from experiments.studies.bare.wish import QuickWish, groups, guest_names, told
+from experiments.studies.bare.situation import Guests, Situation
+from experiments.studies.bare.wish import Wish, groups, told
 from guests.bare.client import MOST_BYTES, VcpuStatistics
 
 COUNTS = st.dictionaries(
     st.tuples(st.integers(0, 3), st.integers(0, 3)), st.integers(1, 1000), min_size=1, max_size=8
 )
-WISH = QuickWish(repetitions=6, seconds=4, warmup_s=2, seed=1)
+WISH = Wish(repetitions=6, seconds=4, warmup_s=2, seed=1)
+NAMES = ("bare-1", "bare-2", "bare-3")
 ORDERS = Orders((), (), rate_per_s=200, serial_us=1, helper_us=1, warmup_s=0.2, seconds=0.3)
 
 
@@ -61,12 +63,11 @@ def port(*, answers: bool) -> Iterator[int]:
 
 def test_the_kept_runs_give_the_published_table() -> None:
     study = Path(__file__).parents[3] / "experiments/studies/bare"
-    store = Store(study / "results", QuickWish)
-    asked, blocks = store.asked(), store.done()
-    assert asked is not None
-    runs = tuple(run for block in blocks for run in block.runs)
+    store = Store(study / "results", Wish)
+    ((situation, measured),) = kept(store.kept(), store.done())
+    assert situation == "3 guests, kvm"
     page = (study / "README.md").read_text(encoding="utf-8")
-    for line in lines_of("3 guests, kvm", Measured(asked.wish.arms, guest_names(), len(blocks), runs)):
+    for line in lines_of(situation, measured):
         name = f"`{line.policy}`" if line.policy != ORACLE else line.policy
         mean, p99 = map(shown, line.effect)
         assert f"| {name} | {mean} | {p99} | {line.background:.2f} |" in page
@@ -100,7 +101,7 @@ def test_arrivals_are_in_order_and_the_same_for_the_same_seed(seed: int) -> None
 @pytest.mark.parametrize("arm", ["critical", "oracle", 'critical:fairness="giving"'])
 @pytest.mark.parametrize("accelerator", ["kvm", "tcg"])
 def test_the_daemon_is_told_what_it_takes(arm: str, accelerator: str) -> None:
-    config = tomllib.loads(told(arm, accelerator, (11, 22, 33)))
+    config = tomllib.loads(told(arm, accelerator, {"bare-1": 11, "bare-2": 22, "bare-3": 33}))
     check(config, arm)
     assert [one["pids"] for one in config["workload"]] == [[11], [22], [33]]
     assert config["guard"] == {"enabled": False}
@@ -127,23 +128,56 @@ def test_with_domains_qemus_main_threads_may_be_asked_for(arm: str) -> None:
 def test_qemus_main_threads_are_asked_for_of_domains_only(tmp_path: Path) -> None:
     file = tmp_path / "quick.toml"
     asked = {"bare": True, "libvirt": True, "emulator": "follow"}
-    assert validated(QuickWish, asked, file).emulator == "follow"
+    assert validated(Wish, asked, file).emulator == "follow"
     with pytest.raises(Refusal, match="emulator: is about domains: set libvirt = true, too"):
-        validated(QuickWish, asked | {"libvirt": False}, file)
+        validated(Wish, asked | {"libvirt": False}, file)
     with pytest.raises(Refusal, match="emulator: "):
-        validated(QuickWish, asked | {"emulator": "always"}, file)
+        validated(Wish, asked | {"emulator": "always"}, file)
 
 
 def test_every_repetition_has_each_arm_once_and_all_fit_into_five_minutes() -> None:
-    assert all(sorted(order) == sorted(WISH.arms) for order in WISH.orders)
-    assert len(WISH.orders) == WISH.repetitions
-    assert len(set(WISH.orders)) > 1
+    blocks = WISH.blocks("kvm")
+    assert all(sorted(block.arms) == sorted(WISH.arms) for block in blocks)
+    assert [block.repetition for block in blocks] == list(range(WISH.repetitions))
+    assert len({block.arms for block in blocks}) > 1
     assert WISH.run_s * len(WISH.arms) * WISH.repetitions < 300
+
+
+def test_each_situation_is_measured_in_every_repetition(tmp_path: Path) -> None:
+    asked = {
+        "bare": True,
+        "guests": [{"number": 1}, {"gap_us": 10_000}, {"gap_us": 10_000, "rate_per_s": 50}],
+    }
+    wish = validated(Wish, asked, tmp_path / "ratios.toml")
+    names = [
+        "1 guest, kvm",
+        "3 guests, bursts 10 of 20 ms, kvm",
+        "3 guests, bursts 10 of 20 ms, 50 requests/s, kvm",
+    ]
+    assert [one.name for one in wish.situations("kvm")] == names
+    blocks = wish.blocks("kvm")
+    assert sorted(block.key for block in blocks) == sorted(
+        (name, number) for name in names for number in range(6)
+    )
+    assert [one.guests.names for one in wish.situations("kvm")] == [("bare-1",), NAMES, NAMES]
+
+
+def test_one_situation_is_not_asked_for_twice(tmp_path: Path) -> None:
+    same = {"bare": True, "guests": [{"number": 2}, {"number": 2, "gap_us": 0}]}
+    with pytest.raises(Refusal, match="2 guests, kvm: there twice"):
+        validated(Wish, same, tmp_path / "ratios.toml")
+    with pytest.raises(Refusal, match="number"):
+        validated(Wish, {"bare": True, "guests": [{"number": 0}]}, tmp_path / "ratios.toml")
+
+
+def test_guests_are_told_when_their_background_rests() -> None:
+    assert Guests(gap_us=5_000).options == "helpers=2 background=8 burst_us=10000 gap_us=5000"
+    assert Situation(Guests(number=2), "tcg", libvirt=True).name == "2 domains, tcg"
 
 
 def test_groups_come_after_their_parents() -> None:
     made: set[str] = set()
-    for group in groups():
+    for group in groups(Guests()):
         assert group.name == "" or group.name.rpartition("/")[0] in made | {""}
         made.add(group.name)
 
