@@ -45,7 +45,7 @@ def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Pa
     assert "KVM serves here" in told
     assert "This host cannot tell: too few --repetitions." in told
     assert "host not as before" not in told
-    assert (out / "quick.png").stat().st_size > 0
+    assert (out / "guests.png").stat().st_size > 0
     (done,) = Store(out, Wish).done()
     assert sorted(run.arm for run in done.runs) == sorted(Wish().arms)
     for run in done.runs:

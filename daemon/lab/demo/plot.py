@@ -26,6 +26,9 @@ NINES = {0.0: "0", 0.301: "50", 1.0: "90", 2.0: "99", 3.0: "99.9"}
 RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
 """Where the axis of ratios may have a mark."""
 
+ROUND_RATIOS, WIDE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100), 6
+"""Where it has them if its ends are further apart than this factor: there is no room for all."""
+
 NS_PER_MS = 1e6
 CURVES_IN, RATIOS_IN, LINE_IN = 4.5, 3.0, 0.4
 """Heights in inches: of the curves, of the ratios at least, and of each line there, whose name takes two."""
@@ -64,7 +67,7 @@ def _draw_percentiles(axes: Axes, name: str, measured: Measured) -> None:
     axes.set_xticks(list(NINES), list(NINES.values()))
     axes.set_xlabel("percentile of requests (%)")
     axes.set_ylabel("latency (ms)")
-    axes.set_title(name, fontsize=10)
+    axes.set_title(name, fontsize=8)
     axes.grid(visible=True, which="both", color="0.9")
     axes.legend(fontsize=8)
 
@@ -77,7 +80,9 @@ def _draw_ratios(axes: Axes, lines: Sequence[Line], number: int) -> None:
         dots = line.repetitions[number]
         axes.plot(dots, [position + 0.3] * len(dots), "o", color=COLOURS[2], alpha=0.4, markersize=3)
     axes.set_xscale("log")
-    axes.set_xticks([ratio for ratio in RATIOS if axes.get_xlim()[0] <= ratio <= axes.get_xlim()[1]])
+    low, high = axes.get_xlim()
+    marks = RATIOS if high < WIDE * low else ROUND_RATIOS
+    axes.set_xticks([ratio for ratio in marks if low <= ratio <= high])
     axes.xaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     axes.set_yticks(range(len(lines)), [f"{line.situation}\n{line.policy}" for line in reversed(lines)])

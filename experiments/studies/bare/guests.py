@@ -36,7 +36,7 @@ from .situation import VCPUS, Situation
 from .wish import Wish
 
 KEYS = ("bare",)
-PICTURE = "quick.png"
+PICTURE = "guests.png"
 ACCELERATOR = "accelerator"
 """Of the host that measured."""
 

@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 
 from dasec.config.config import check
 from dasec.errors import Refusal
-from dasec.lab.demo.lines import lines_of
-from dasec.lab.demo.report import shown
+from dasec.lab.demo.lines import Answer
 from experiments.plan.file import validated
 from experiments.plan.oracle import ORACLE
-from experiments.results.store import Store
 from experiments.studies.bare.edges import agreement, counted, total
-from experiments.studies.bare.guests import kept
 from experiments.studies.bare.load import Orders, arrivals_ns, drive
+from experiments.studies.bare.published import latency, situations, worth
 from experiments.studies.bare.situation import Guests, Situation
-from experiments.studies.bare.wish import Wish, groups, told
+from experiments.studies.bare.wish import CRITICAL, Wish, groups, told
 from guests.bare.client import MOST_BYTES, VcpuStatistics
 
 COUNTS = st.dictionaries(
@@ -61,17 +59,35 @@ def port(*, answers: bool) -> Iterator[int]:
             thread.join()
 
 
-def test_the_kept_runs_give_the_published_table() -> None:
-    study = Path(__file__).parents[3] / "experiments/studies/bare"
-    store = Store(study / "results", Wish)
-    ((situation, measured),) = kept(store.kept(), store.done())
-    assert situation == "3 guests, kvm"
-    page = (study / "README.md").read_text(encoding="utf-8")
-    for line in lines_of(situation, measured):
-        name = f"`{line.policy}`" if line.policy != ORACLE else line.policy
-        mean, p99 = map(shown, line.effect)
-        assert f"| {name} | {mean} | {p99} | {line.background:.2f} |" in page
-        assert "| A/A | {} | {} | |".format(*map(shown, line.noise)) in page
+STUDY = Path(__file__).parents[3] / "experiments/studies/bare"
+KEPT = tuple(situations())
+
+
+def test_the_kept_runs_give_the_published_tables() -> None:
+    page = (STUDY / "README.md").read_text(encoding="utf-8")
+    assert f"\n\n{latency(KEPT)}\n\n" in page
+    assert f"\n\n{worth(KEPT)}\n\n" in page
+
+
+def test_where_background_rests_critical_has_the_oracles_gain_on_real_vcpus() -> None:
+    alone, *consolidated = ({line.policy: line for line in lines} for lines in KEPT[1:])
+    assert len(consolidated) == 3
+    for by_arm in consolidated:
+        assert (by_arm[CRITICAL].answer, by_arm["dasec"].answer) == (Answer.GAIN, Answer.HARM)
+        for ours, most in zip(by_arm[CRITICAL].effect, by_arm[ORACLE].effect, strict=True):
+            assert ours.ratio < most.ratio + 0.05
+            assert max(ours.high / ours.ratio, ours.ratio / ours.low) < 1.10
+        assert by_arm[CRITICAL].background > 0.965
+    assert (alone[CRITICAL].answer, alone[ORACLE].answer) == (Answer.NOTHING, Answer.NOTHING)
+
+
+def test_the_findings_have_the_ratios_of_the_kept_runs() -> None:
+    page = (STUDY.parents[2] / "docs/findings.md").read_text(encoding="utf-8")
+    for lines in KEPT:
+        for line in lines:
+            if "giving" not in line.policy:
+                both = ", ".join(f"{one.ratio:.2f}".removeprefix("0") for one in line.effect)
+                assert f"{line.answer}: {both} |" in page, line.situation
 
 
 def expected(seed: int) -> int:
