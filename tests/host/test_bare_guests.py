@@ -35,25 +35,34 @@ def bare(repository: Path, *command: str) -> str:
 
 
 @pytest.mark.thorough
-def test_three_guests_are_measured_under_each_arm(repository: Path, tmp_path: Path) -> None:
+def test_guests_of_each_situation_are_measured_under_each_arm(repository: Path, tmp_path: Path) -> None:
     out = tmp_path / "quick"
-    told = bare(
-        repository,
+    asked = (
         *("experiments", "run", "experiments/studies/bare/quick.toml", "--out", str(out)),
         *("--set", "repetitions=1", "--set", "seconds=1", "--set", "warmup_s=0"),
+        *("--set", "guests=[{number = 3}, {number = 2, gap_us = 6000}]"),
     )
+    told = bare(repository, *asked)
     assert "KVM serves here" in told
     assert "This host cannot tell: too few --repetitions." in told
     assert "host not as before" not in told
     assert (out / "guests.png").stat().st_size > 0
-    (done,) = Store(out, Wish).done()
-    assert sorted(run.arm for run in done.runs) == sorted(Wish().arms)
-    for run in done.runs:
-        assert [one.name for one in run.tenants] == ["bare-1", "bare-2", "bare-3"]
-        assert all(one.latencies.count > one.unfinished for one in run.tenants)
-        assert sum(one.background_cpu_s for one in run.tenants) > 0  # one alone may have nothing in a second
-    assert done.of(CRITICAL).decided["periods"] > 0
-    assert done.of(ORACLE).decided.get("applied", 0) > 0, "the oracle did nothing"
+    done = Store(out, Wish).done()
+    assert {one.cell: len(one.runs[0].tenants) for one in done} == {
+        "3 guests, kvm": 3,
+        "2 guests, bursts of 10 ms, rests of 6, kvm": 2,
+    }
+    for one in done:
+        assert sorted(run.arm for run in one.runs) == sorted(Wish().arms)
+        for run in one.runs:
+            assert all(each.latencies.count > each.unfinished for each in run.tenants)
+            # One alone may have nothing in a second.
+            assert sum(each.background_cpu_s for each in run.tenants) > 0
+        assert one.of(CRITICAL).decided["periods"] > 0
+        assert one.of(ORACLE).decided.get("applied", 0) > 0, "the oracle did nothing"
+    again = bare(repository, *asked)
+    assert "repetition 1/1" not in again
+    assert Store(out, Wish).done() == done
 
 
 @pytest.mark.thorough

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from ..kit.arms import CONTROL, NONE
@@ -21,6 +22,9 @@ COLOURS = ("#000000", "#999999", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)))
 PERCENTILES = tuple(100 * (1 - 10 ** (-step / 20)) for step in range(61))
 """0 to 99.9, evenly in nines: the tail gets as much room as the middle."""
+
+TITLE_LETTERS = 24
+"""Of a line: so many have room above a panel of four."""
 
 NINES = {0.0: "0", 0.301: "50", 1.0: "90", 2.0: "99", 3.0: "99.9"}
 RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
@@ -42,10 +46,11 @@ def draw(situations: Sequence[str], measured: Sequence[Measured], lines: Sequenc
     figure = Figure(figsize=(11, sum(heights_in)), dpi=110, layout="constrained")
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=heights_in)[:, 0]
     above.suptitle("Latency from the scheduled arrival, all repetitions together", fontsize=11)
-    for axes, name, one in zip(
-        above.subplots(1, len(measured), squeeze=False)[0], situations, measured, strict=True
-    ):
+    panels = above.subplots(1, len(measured), squeeze=False)[0]
+    for axes, name, one in zip(panels, situations, measured, strict=True):
         _draw_percentiles(axes, name, one)
+    arms = panels[0].get_legend_handles_labels()
+    above.legend(*arms, loc="outside lower center", ncols=len(measured[0].arms), fontsize=8)
     below.suptitle("Over the plain host's, with 95 % intervals; left of 1 is better", fontsize=11)
     for number, axes in enumerate(below.subplots(1, len(JUDGED), sharey=True)):
         _draw_ratios(axes, lines, number)
@@ -67,9 +72,8 @@ def _draw_percentiles(axes: Axes, name: str, measured: Measured) -> None:
     axes.set_xticks(list(NINES), list(NINES.values()))
     axes.set_xlabel("percentile of requests (%)")
     axes.set_ylabel("latency (ms)")
-    axes.set_title(name, fontsize=8)
+    axes.set_title(fill(name, TITLE_LETTERS), fontsize=10)
     axes.grid(visible=True, which="both", color="0.9")
-    axes.legend(fontsize=8)
 
 
 def _draw_ratios(axes: Axes, lines: Sequence[Line], number: int) -> None:
@@ -80,9 +84,7 @@ def _draw_ratios(axes: Axes, lines: Sequence[Line], number: int) -> None:
         dots = line.repetitions[number]
         axes.plot(dots, [position + 0.3] * len(dots), "o", color=COLOURS[2], alpha=0.4, markersize=3)
     axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    marks = RATIOS if high < WIDE * low else ROUND_RATIOS
-    axes.set_xticks([ratio for ratio in marks if low <= ratio <= high])
+    axes.set_xticks(marks(*axes.get_xlim()))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     axes.set_yticks(range(len(lines)), [f"{line.situation}\n{line.policy}" for line in reversed(lines)])
@@ -94,6 +96,11 @@ def _draw_ratios(axes: Axes, lines: Sequence[Line], number: int) -> None:
 def _draw_one(axes: Axes, found: Estimate, height: float, colour: str) -> None:
     low, high = found.ratio - found.low, min(found.high, 10 * found.ratio) - found.ratio
     axes.errorbar(found.ratio, height, xerr=[[low], [high]], fmt="D", color=colour, capsize=4, markersize=5)
+
+
+def marks(low: float, high: float) -> list[float]:
+    """Of an axis of ratios between these ends."""
+    return [one for one in (RATIOS if high < WIDE * low else ROUND_RATIOS) if low <= one <= high]
 
 
 def label_of(arm: str) -> str:

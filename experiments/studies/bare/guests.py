@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.demo.lines import lines_of
+from dasec.lab.demo.lines import Line, lines_of
 from dasec.lab.demo.plot import draw
 from dasec.lab.demo.report import print_report
 from dasec.lab.kit import facts, needs
@@ -151,12 +151,20 @@ def kept(known: Asked[Wish], done: Sequence[Done]) -> Iterator[tuple[str, Measur
 
 
 def _tell(store: Store[Wish], known: Asked[Wish]) -> None:
-    found = dict(kept(known, store.done()))
+    found = busiest_first(kept(known, store.done()))
     if not found:
         raise Refusal(ExitStatus.FAILED, f"{store.folder}: no repetition is finished yet")
-    lines = [line for name, measured in found.items() for line in lines_of(name, measured)]
+    names, measured, each = zip(*found, strict=True)
+    lines = [line for lines in each for line in lines]
     console = Console()
-    print_report(console if console.is_terminal else Console(width=PLAIN_WIDTH), lines, tuple(found.values()))
+    print_report(console if console.is_terminal else Console(width=PLAIN_WIDTH), lines, measured)
     picture = store.folder / PICTURE
-    draw(tuple(found), tuple(found.values()), lines, picture)
+    draw(names, measured, lines, picture)
     click.echo(f"raw runs: {store.folder}; picture: {picture}")
+
+
+def busiest_first(found: Iterable[tuple[str, Measured]]) -> list[tuple[str, Measured, Sequence[Line]]]:
+    """With their lines. The sentence under a report is about the first: where nothing is to be gained it
+    would say that nothing is."""
+    of = [(name, measured, lines_of(name, measured)) for name, measured in found]
+    return sorted(of, key=lambda one: one[2][0].busy, reverse=True)

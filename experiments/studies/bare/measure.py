@@ -61,18 +61,18 @@ def staged(tree: Tree, directory: Path, situation: Situation) -> Iterator[Stage]
             guests = _domains(stack, daemon, situation)
             inside = tuple(map(str, daemon.inside()))
         else:
-            accelerator = machine.Accelerator(situation.accelerator)
-            guests = [
-                stack.enter_context(machine.running(accelerator, VCPUS, situation.guests.options))
-                for _ in situation.guests.names
-            ]
-            for one in guests:
-                tree.place_process(one.pid, MACHINE)
-            inside = ()
+            guests, inside = [_placed(stack, tree, situation) for _ in situation.guests.names], ()
         for one in guests:
             with closing(Client(one.address)) as client:
                 client.statistics(0)  # from now on QEMU's network knows where the guest is
         yield Stage(tree, directory, situation, tuple(guests), inside)
+
+
+def _placed(stack: ExitStack, tree: Tree, situation: Situation) -> machine.Bare:
+    accelerator = machine.Accelerator(situation.accelerator)
+    guest = stack.enter_context(machine.running(accelerator, VCPUS, situation.guests.options))
+    tree.place_process(guest.pid, MACHINE)
+    return guest
 
 
 @contextlib.contextmanager
@@ -81,8 +81,10 @@ def _libvirtd(directory: Path) -> Iterator[Libvirtd]:
     try:
         yield daemon
     finally:
-        daemon.destroy()
-        daemon.close()
+        try:
+            daemon.destroy()
+        finally:
+            daemon.close()
 
 
 def _domains(stack: ExitStack, daemon: Libvirtd, situation: Situation) -> list[machine.Bare]:

@@ -29,6 +29,7 @@ class Guests:
     rate_per_s: Annotated[float, Field(ge=1, le=10_000)] = RATE_PER_S
     """Requests to each."""
     burst_us: Annotated[int, Field(ge=100, le=10_000_000)] = BURST_US
+    """Of work, which takes longer where it waits for a CPU."""
     gap_us: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     """The background rests so long after each burst; 0: it computes all the time."""
 
@@ -43,11 +44,11 @@ class Guests:
         background = f"background={1 << BACKGROUND_VCPU} burst_us={self.burst_us} gap_us={self.gap_us}"
         return f"helpers={VCPUS - 2} {background}"
 
-    @property
-    def load(self) -> Iterator[str]:
-        """What differs from background all the time and the usual requests."""
+    def words(self, kind: str) -> Iterator[str]:
+        """So many of a kind, and what differs from background all the time and the usual requests."""
+        yield f"{self.number} {kind}{'s' if self.number > 1 else ''}"
         if self.gap_us:
-            yield f"bursts {self.burst_us / 1000:g} of {(self.burst_us + self.gap_us) / 1000:g} ms"
+            yield f"bursts of {self.burst_us / 1000:g} ms, rests of {self.gap_us / 1000:g}"
         if self.rate_per_s != RATE_PER_S:
             yield f"{self.rate_per_s:g} requests/s"
 
@@ -63,5 +64,5 @@ class Situation:
     @property
     def name(self) -> str:
         """As in results and reports."""
-        kind = f"{'domain' if self.libvirt else 'guest'}{'s' if self.guests.number > 1 else ''}"
-        return ", ".join((f"{self.guests.number} {kind}", *self.guests.load, self.accelerator))
+        kind = "domain" if self.libvirt else "guest"
+        return ", ".join((*self.guests.words(kind), self.accelerator))

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from dasec.lab.demo.document import document
 from dasec.lab.demo.lines import Answer, Line, lines_of
-from dasec.lab.demo.plot import draw
+from dasec.lab.demo.plot import draw, marks
 from dasec.lab.demo.report import NEXT_STEP, notes, print_report, sentence
 from dasec.lab.demo.situations import situations_for
 from dasec.lab.kit.arms import CONTROL, NONE
@@ -174,3 +174,8 @@ def test_the_json_holds_everything_and_its_histograms_decode(planted: Measured) 
     }
     assert one["consolidation_ratio"] == 7.5
     assert len(one["orders"]) == REPETITIONS
+
+
+def test_a_wide_axis_of_ratios_has_fewer_marks() -> None:
+    assert marks(0.65, 1.3) == [0.7, 0.8, 0.9, 1, 1.1, 1.2]
+    assert marks(0.45, 6) == [0.5, 1, 2, 5]
