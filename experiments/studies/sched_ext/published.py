@@ -30,7 +30,7 @@ KEPT = Kept(
 
 
 ALONE = replace(KEPT, results=HERE / "results/alone")
-"""The same services while their VMs' background hardly ever wants a CPU."""
+"""The same services while their VMs' background hardly ever wants a CPU; with other arrivals."""
 
 
 def without_background() -> Iterator[tuple[str, Mapping[str, Seen], Mapping[str, Seen]]]:
@@ -41,7 +41,7 @@ def without_background() -> Iterator[tuple[str, Mapping[str, Seen], Mapping[str,
 
 
 def _point(cell: str) -> str:
-    """Without how busy the CPUs are, which is what differs."""
+    """Without how busy the CPUs are. Arrivals differ, too: they are drawn by the name."""
     return cell.rpartition("-u")[0]
 
 

@@ -27,8 +27,8 @@ STUDY = "experiments.studies.sched_ext"
 INSIDE = Inside(f"{STUDY}.pairs", imports=(f"{STUDY}.contest", f"{STUDY}.scripts"))
 CPUS = (2,)
 MIPS, TURN = 200, 500
-"""A CPU that waits for a lock of another spins until its turn ends. With turns of 5000 two CPUs had 21 700 in
-the dearest scene, not 18 300; 16 CPUs 53 900, not 40 800."""
+"""A CPU that waits for a lock of another spins until its turn ends. Before decision 0088 two CPUs had 21 700
+in the dearest scene with turns of 5000, not 18 300; 16 CPUs 53 900, not 40 800."""
 
 SECONDS = 0.3
 KEPT = "wakeups.jsonl"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from experiments.results.kept_cells import Seen
 from experiments.studies.sched_ext.published import KEPT, alone_table, without_background
 
 README = Path(__file__).parents[3] / "experiments/studies/sched_ext/README.md"
@@ -19,13 +20,10 @@ def test_the_kept_runs_give_the_published_table() -> None:
 
 def test_all_work_was_done_in_every_cell() -> None:
     for _, runs in KEPT.cells():
-        plain, again, ours = runs["none"], runs["none-again"], runs["scx"]
+        plain, ours = runs["none"], runs["scx"]
         assert abs(ours.requests / plain.requests - 1) < 0.02
-        done_s = min(
-            plain.background_s, again.background_s
-        )  # on 16 CPUs one plain run did 3 % more than the other
-        assert ours.cores > 0.98 * min(plain.cores, again.cores)
-        assert not done_s or ours.background_s / done_s > 0.98
+        assert ours.cores > 0.98 * plain.cores
+        assert not plain.background_s or ours.background_s / plain.background_s > 0.99
 
 
 @pytest.mark.parametrize("cell", ["loads: external", "external-seed-2", "external-seed-3"])
@@ -68,25 +66,64 @@ def test_without_background_a_plain_host_is_slower_in_the_mean_but_for_pinned_th
     assert faster == ["pinned: bursts-130-r5"]
 
 
-def test_what_was_aimed_at_and_missed_is_less_than_a_host_without_background_has() -> None:
-    ratios = {
+def test_without_background_the_missed_cells_have_on_ours_what_the_page_says() -> None:
+    alone = {
         name: (alone["scx"].mean_ms / beside["none"].mean_ms, alone["scx"].p99_ms / beside["none"].p99_ms)
         for name, beside, alone in without_background()
     }
-    assert ratios["sixteen-busy: bursts-130-r9"][0] > 0.22
-    assert ratios["sixteen-pinned: bursts-165-r3"][0] > 0.74
-    assert ratios["nested-seed-3: nested-85-r10"] > (0.36, 0.25)
+    for cell, mean, p99 in (
+        ("sixteen-busy: bursts-130-r9", 0.24, 0.19),
+        ("sixteen-pinned: bursts-165-r3", 0.78, 0.61),
+        ("nested-seed-3: nested-85-r10", 0.45, 0.33),
+    ):
+        assert alone[cell] == pytest.approx((mean, p99), abs=0.005)
 
 
-def test_the_schedulers_page_has_these_ratios() -> None:
-    kept = {
-        f"{runs[arm].mean_ms / runs['none'].mean_ms:.2f} / {runs[arm].p99_ms / runs['none'].p99_ms:.2f}"
-        for _, runs in KEPT.cells()
-        for arm in ("scx", "oracle")
-        if arm in runs
-    }
+def test_over_the_other_plain_run_the_missed_cells_are_as_the_page_says() -> None:
+    for start, mean, p99 in (
+        ("sixteen-busy", 0.23, 0.20),
+        ("sixteen-pinned", 0.80, 0.77),
+        ("nested-seed-3", 0.43, 0.26),
+    ):
+        (runs,) = (runs for name, runs in KEPT.cells() if name.startswith(start))
+        ours, plain = runs["scx"], runs["none-again"]
+        found = (ours.mean_ms / plain.mean_ms, ours.p99_ms / plain.p99_ms)
+        assert found == pytest.approx((mean, p99), abs=0.005)
+
+
+ON_THE_PAGE = (
+    ("free: bursts-130-r9", "free-seed-2: bursts-130-r9", "free-seed-3: bursts-130-r9"),
+    ("free: bursts-130-r6", "free-seed-2: bursts-130-r6", "free-seed-3: bursts-130-r6"),
+    ("sixteen-busy",),
+    ("nested:", "nested-seed-2", "nested-seed-3"),
+    ("loads: pipeline",),
+    ("loads: convoy",),
+    ("loads: chatty-logger",),
+    ("loads: external", "external-seed-2", "external-seed-3"),
+    ("pinned: bursts",),
+    ("pinned-causes: stages",),
+    ("pinned-causes: lock-holder",),
+    ("sixteen-pinned",),
+    ("serving: bunching",),
+    ("sixteen-serving",),
+    ("serving: straggler",),
+    ("pinned: straggler",),
+)
+"""Cells of each row of what the scheduler gains."""
+
+
+def test_the_schedulers_page_has_the_ratios_of_these_cells_in_its_rows() -> None:
     page = (README.parents[3] / "docs/sched-ext.md").read_text(encoding="utf-8")
-    table = page.partition("## What it gains")[2].partition("Three services")[0]
-    said = re.findall(r"\d\.\d\d / \d\.\d\d", table)
-    assert len(said) > 20
-    assert set(said) <= kept
+    table = page.partition("## What it gains")[2].partition("\n\n|")[2].partition("\n\n")[0]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
+    cells = dict(KEPT.cells())
+    for (_, ours, oracle), starts in zip(rows, ON_THE_PAGE, strict=True):
+        of = [next(runs for name, runs in cells.items() if name.startswith(start)) for start in starts]
+        assert ours == ", ".join(over_plain(runs, "scx") for runs in of)
+        if "not run" not in oracle:
+            assert oracle == ", ".join(over_plain(runs, "oracle") for runs in of)
+
+
+def over_plain(runs: Mapping[str, Seen], arm: str) -> str:
+    one, plain = runs[arm], runs["none"]
+    return f"{one.mean_ms / plain.mean_ms:.2f} / {one.p99_ms / plain.p99_ms:.2f}"

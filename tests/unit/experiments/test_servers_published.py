@@ -25,6 +25,7 @@ from experiments.studies.servers.published import (
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
 README = (HERE / "README.md").read_text(encoding="utf-8")
 KEPT = tuple(cells())
+PRESENT = tuple(cells(RESULTS / "present"))
 
 
 def test_the_kept_runs_give_the_published_tables() -> None:
@@ -42,14 +43,14 @@ def asked_by(cell: Cell) -> Asked:
     return one
 
 
-@pytest.mark.parametrize("cell", KEPT, ids=lambda cell: str(cell.file))
+@pytest.mark.parametrize("cell", [*KEPT, *PRESENT], ids=lambda cell: str(cell.file))
 def test_a_kept_cell_is_of_a_file_that_is_there(cell: Cell) -> None:
     asked = asked_by(cell)
     assert {one.cell for one in cell.blocks} == {asked.name}
     assert abs(cell.busy - asked.utilisation) < 0.1, "request_us says how busy a cell is"
 
 
-@pytest.mark.parametrize("cell", KEPT, ids=lambda cell: str(cell.file))
+@pytest.mark.parametrize("cell", [*KEPT, *PRESENT], ids=lambda cell: str(cell.file))
 def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
     for run in (run for block in cell.blocks for run in block.runs):
         assert all(one.errors == one.unfinished == 0 for one in run.tenants)
@@ -314,9 +315,6 @@ def test_beside_batch_work_both_gain_on_our_own_scheduler_which_does_no_less_of_
             "nothing",
             "nothing",
         )
-
-
-PRESENT = tuple(cells(RESULTS / "present"))
 
 
 def test_what_was_run_by_the_present_rule_is_as_published() -> None:
