@@ -30,8 +30,9 @@ NINES = {0.0: "0", 0.301: "50", 1.0: "90", 2.0: "99", 3.0: "99.9"}
 RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100)
 """Where the axis of ratios may have a mark."""
 
-ROUND_RATIOS, WIDE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100), 6
-"""Where it has them if its ends are further apart than this factor: there is no room for all."""
+FEWER_RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
+WIDE = 6
+"""An axis whose ends are further apart than this factor has these fewer: there is no room for all."""
 
 NS_PER_MS = 1e6
 CURVES_IN, RATIOS_IN, LINE_IN = 4.5, 3.0, 0.4
@@ -100,7 +101,7 @@ def _draw_one(axes: Axes, found: Estimate, height: float, colour: str) -> None:
 
 def marks(low: float, high: float) -> list[float]:
     """Of an axis of ratios between these ends."""
-    return [one for one in (RATIOS if high < WIDE * low else ROUND_RATIOS) if low <= one <= high]
+    return [one for one in (RATIOS if high < WIDE * low else FEWER_RATIOS) if low <= one <= high]
 
 
 def label_of(arm: str) -> str:

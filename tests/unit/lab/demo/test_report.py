@@ -178,4 +178,4 @@ def test_the_json_holds_everything_and_its_histograms_decode(planted: Measured) 
 
 def test_a_wide_axis_of_ratios_has_fewer_marks() -> None:
     assert marks(0.65, 1.3) == [0.7, 0.8, 0.9, 1, 1.1, 1.2]
-    assert marks(0.45, 6) == [0.5, 1, 2, 5]
+    assert marks(0.45, 6) == [0.5, 0.7, 1, 1.5, 2, 3, 5]
