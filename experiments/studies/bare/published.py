@@ -28,9 +28,9 @@ ARMS: Mapping[str, str] = {
 """Of the daemon, as the page names them."""
 
 
-def situations(folders: Sequence[Path] = FOLDERS) -> Iterator[tuple[Line, ...]]:
+def situations() -> Iterator[tuple[Line, ...]]:
     """The lines of each, one for each arm."""
-    for folder in folders:
+    for folder in FOLDERS:
         store = Store(folder, Wish)
         for name, measured in kept(store.kept(), store.done()):
             yield lines_of(name, measured)
@@ -48,7 +48,7 @@ def _row(lines: Sequence[Line]) -> Iterator[str]:
     yield f"{first.busy:.0%}".replace("%", " %")
     yield f"{first.plain_ms[0]:.2f}, {first.plain_ms[1]:.1f}"
     yield _both(first.noise)
-    yield from (_both(by_arm[arm].effect) if arm in by_arm else "–" for arm in ARMS)
+    yield from (_both(by_arm[arm].effect) for arm in ARMS)
 
 
 def _both(estimates: Sequence[Estimate]) -> str:
@@ -61,7 +61,7 @@ def worth(found: Sequence[Sequence[Line]]) -> str:
     rows = []
     for lines in found:
         by_arm = {line.policy: f"{line.answer}; {line.background:.2f}" for line in lines}
-        rows.append([lines[0].situation, *(by_arm.get(arm, "–") for arm in ARMS)])
+        rows.append([lines[0].situation, *(by_arm[arm] for arm in ARMS)])
     return markdown_table(head, rows)
 
 
