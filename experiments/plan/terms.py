@@ -40,11 +40,11 @@ def one_of(name: str, known: Collection[str]) -> str:
     return name
 
 
-def check_once(names: Sequence[str], what: str = "each") -> None:
-    """ValueError if two have one name."""
+def check_once(names: Sequence[str], mend: str = "give each a name of its own") -> None:
+    """ValueError if two have one name, with what mends it."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{', '.join(twice)}: there twice: give {what} a name of its own")
+        raise ValueError(f"{', '.join(twice)}: there twice: {mend}")
 
 
 class Place(StrEnum):

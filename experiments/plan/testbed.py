@@ -134,7 +134,7 @@ class Shapes(Terms):
         if self.place is Place.TESTBED:
             cpus_for(self.cpus, self.turn_instructions, self.topology)
         names = [f"{one.name} at {rate:g}/s" for one in self.workload for rate in one.rates_per_s]
-        check_once(names, "each workload")
+        check_once(names, "give each workload a name of its own")
 
     @property
     def machine(self) -> Cpus:

@@ -25,6 +25,10 @@ class Seen(NamedTuple):
     requests: float
     cores: float
 
+    def over(self, base: Seen) -> str:
+        """Its latencies over that one's: mean / p99."""
+        return f"{self.mean_ms / base.mean_ms:.2f} / {self.p99_ms / base.p99_ms:.2f}"
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -59,10 +63,7 @@ class Kept:
 
     def _row(self, name: str, runs: Mapping[str, Seen]) -> list[str]:
         base, plain, ours = runs[self.base], runs[self.plain], runs[self.ours]
-        ratios = [
-            f"{run.mean_ms / base.mean_ms:.2f} / {run.p99_ms / base.p99_ms:.2f}" if run else "–"
-            for run in map(runs.get, self.arms)
-        ]
+        ratios = [run.over(base) if run else "–" for run in map(runs.get, self.arms)]
         background = f"{ours.background_s / plain.background_s:.2f}" if plain.background_s else "–"
         done = f"{background}, {ours.requests / plain.requests:.2f}"
         return [name, f"{base.mean_ms:.2f}, {base.p99_ms:.1f}", *ratios, done]

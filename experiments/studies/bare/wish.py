@@ -16,7 +16,7 @@ from dasec.lab.kit.tree import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, G
 from ...plan.arms import known
 from ...plan.blocks import Block, blocks_of
 from ...plan.oracle import ORACLE, oracle_settings
-from ...plan.terms import Count
+from ...plan.terms import Count, check_once
 from ...plan.variants import variant_of
 from .situation import BACKGROUND_VCPU, VCPUS, Guests, Situation
 
@@ -63,9 +63,7 @@ class Wish:
     def __post_init__(self) -> None:
         if self.emulator == FOLLOW and not self.libvirt:
             raise ValueError("emulator: is about domains: set libvirt = true, too")
-        named = [", ".join(one.words("guest")) for one in self.guests]
-        if twice := sorted({name for name in named if named.count(name) > 1}):
-            raise ValueError(f"guests: {'; '.join(twice)}: there twice: leave one out")
+        check_once([", ".join(one.words("guest")) for one in self.guests], "leave one out")
         if any(one.rate_per_s * self.seconds < FEWEST_REQUESTS for one in self.guests):
             raise ValueError(f"rate_per_s: a run has less than {FEWEST_REQUESTS} requests to a guest")
 

@@ -58,8 +58,7 @@ def alone_table() -> str:
     for name, beside, alone in without_background():
         plain = beside["none"]
         over = (beside["scx"], alone["none"], alone["scx"])
-        ratios = [f"{one.mean_ms / plain.mean_ms:.2f} / {one.p99_ms / plain.p99_ms:.2f}" for one in over]
-        rows.append([name, f"{plain.mean_ms:.2f}, {plain.p99_ms:.1f}", *ratios])
+        rows.append([name, f"{plain.mean_ms:.2f}, {plain.p99_ms:.1f}", *(one.over(plain) for one in over)])
     return markdown_table(head, rows)
 
 

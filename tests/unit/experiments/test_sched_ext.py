@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from experiments.results.kept_cells import Seen
 from experiments.studies.sched_ext.published import KEPT, alone_table, without_background
 
 README = Path(__file__).parents[3] / "experiments/studies/sched_ext/README.md"
@@ -119,11 +117,6 @@ def test_the_schedulers_page_has_the_ratios_of_these_cells_in_its_rows() -> None
     cells = dict(KEPT.cells())
     for (_, ours, oracle), starts in zip(rows, ON_THE_PAGE, strict=True):
         of = [next(runs for name, runs in cells.items() if name.startswith(start)) for start in starts]
-        assert ours == ", ".join(over_plain(runs, "scx") for runs in of)
+        assert ours == ", ".join(runs["scx"].over(runs["none"]) for runs in of)
         if "not run" not in oracle:
-            assert oracle == ", ".join(over_plain(runs, "oracle") for runs in of)
-
-
-def over_plain(runs: Mapping[str, Seen], arm: str) -> str:
-    one, plain = runs[arm], runs["none"]
-    return f"{one.mean_ms / plain.mean_ms:.2f} / {one.p99_ms / plain.p99_ms:.2f}"
+            assert oracle == ", ".join(runs["oracle"].over(runs["none"]) for runs in of)
