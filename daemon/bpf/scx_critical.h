@@ -52,9 +52,15 @@ static const struct word *word_of(struct task_struct *p, __u64 now)
 	return bpf_task_storage_get(&dasec_words, p, 0, 0);
 }
 
+/* Often, or half as often as its VM's threads are: those that are alike are of one class, also where all are chained but now and then. */
 static bool is_chained(const struct thread *t)
 {
-	return t->chain * 100 >= options.chain_percent * ALL;
+	const struct vm *v = vm_at(t->vm);
+	__u32 enough = options.chain_percent * ALL / 100;
+
+	if (v && v->chain / 2 < enough)
+		enough = v->chain / 2;
+	return t->chain >= enough;
 }
 
 /* Timers and devices wake nearly all threads of its VM, so who waits for whom cannot be seen. */
@@ -113,7 +119,7 @@ static void judge(struct thread *t, struct vm *v)
 	__u32 chained = t->chained ? ALL : 0, brief = t->burst_ns < options.short_ns ? ALL : 0;
 
 	t->brief = t->judged ? (t->brief * 7 + brief) / 8 : brief;
-	t->chain = t->judged ? (t->chain * 7 + chained) / 8 : chained;
+	t->chain = t->judged ? (t->chain * 31 + chained) / 32 : chained;
 	if (v) /* another CPU may do so at once: of very many bursts one is forgotten then */
 		v->chain = (v->chain * 63 + chained) / 64;
 	t->judged = true;

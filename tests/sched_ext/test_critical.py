@@ -66,6 +66,23 @@ while True:
 """
 """Nobody but a timer wakes it, and it wakes nobody."""
 
+TIMED_BUT_NOW_AND_THEN = """
+import os, threading, time
+asked = os.pipe()
+def take():
+    while os.read(asked[0], 1): pass
+threading.Thread(target=take, daemon=True).start()
+bursts = 0
+while True:
+    bursts += 1
+    until = time.thread_time() + 0.002
+    while time.thread_time() < until: pass
+    if bursts % 5 == 0:
+        os.write(asked[1], b"x")
+    time.sleep(0.004)
+"""
+"""A timer wakes it, and in one burst of five it wakes a sibling, as with a lock that is seldom contended."""
+
 SLOWEST = Path("/tmp/slowest")
 ASKS = f"""
 import os, threading, time
@@ -137,6 +154,15 @@ def test_whom_only_timers_wake_is_critical_where_nobody_waits_for_anybody(
     in_the_end(
         lambda: critical_parts(scheduler, vms), lambda parts: parts["timed"] > 0.8 and parts["beside"] < 0.5
     )
+
+
+def test_who_is_waited_for_as_often_as_the_others_of_its_vm_is_critical(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """Decision 0100. Before, it was background in four bursts of five."""
+    vms["service"] = Vm("service")
+    vms["service"].run(TIMED_BUT_NOW_AND_THEN)
+    in_the_end(lambda: critical_parts(scheduler, vms), lambda parts: parts["service"] > 0.8)
 
 
 def test_a_critical_thread_does_not_wait_for_all_critical_ones_of_another_vm(
