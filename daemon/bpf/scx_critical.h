@@ -13,6 +13,7 @@
 #include "scx_state.h"
 
 #define ALL 1024 /* of its bursts */
+#define REMEMBERED 32 /* bursts, of which it counts how many were chained */
 #define STRANGERS 8 /* in a VM of whose bursts fewer than one of so many are chained */
 
 #define NEUTRAL_WEIGHT 1024
@@ -79,7 +80,7 @@ static bool is_critical(const struct thread *t, const struct word *said)
 {
 	if (said && said->latency_ns && said->latency_ns != options.slice_ns)
 		return said->latency_ns < options.slice_ns;
-	if (!t->judged)
+	if (!t->bursts)
 		return t->burst_ns < options.short_ns;
 	if (t->burst_ns >= options.endless_ns)
 		return false;
@@ -118,11 +119,12 @@ static void judge(struct thread *t, struct vm *v)
 {
 	__u32 chained = t->chained ? ALL : 0, brief = t->burst_ns < options.short_ns ? ALL : 0;
 
-	t->brief = t->judged ? (t->brief * 7 + brief) / 8 : brief;
-	t->chain = t->judged ? (t->chain * 31 + chained) / 32 : chained;
+	t->brief = t->bursts ? (t->brief * 7 + brief) / 8 : brief;
+	t->chain = (t->chain * t->bursts + chained) / (t->bursts + 1);
 	if (v) /* another CPU may do so at once: of very many bursts one is forgotten then */
 		v->chain = (v->chain * 63 + chained) / 64;
-	t->judged = true;
+	if (t->bursts < REMEMBERED - 1)
+		t->bursts++;
 	t->chained = false;
 	t->burst_ns = 0;
 }

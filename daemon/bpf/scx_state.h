@@ -54,11 +54,11 @@ struct thread {
 	bool narrow;	   /* may not run on all CPUs */
 	bool critical;
 	bool chained;	   /* in this burst: woken by somebody, or woke a sibling */
-	bool judged;	   /* a burst has ended */
 	__u64 waits_since;
 	__u64 charged;	   /* sum_exec_runtime at the last charge */
 	__u64 ahead;	   /* virtual time that its VM has been charged before it was used */
 	__u64 burst_ns;
+	__u32 bursts;	   /* that have ended, until there are as many as are remembered */
 	__u32 brief;	   /* the part of its last bursts that were short, of ALL */
 	__u32 chain;	   /* the part that was chained */
 	__u64 bucket_ns;

@@ -77,7 +77,7 @@ def test_two_more_guests_with_silo_have_no_such_vm_as_the_page_says() -> None:
         ("seed-2", "seed 2 it has {:.2f} of the mean and {:.2f} of p99"),
         ("warm-3", "first seed {:.2f} and {:.2f},"),
     ):
-        (point,) = points(RESULTS / f"again/silo-{name}.jsonl")
+        (point,) = points(RESULTS / f"before/silo-{name}.jsonl")
         assert said.format(*(point.cell.ratio("scx", metric).ratio for metric in JUDGED)) in PAGE
         assert max(vm.value("p99") for run in point.cell.runs("scx") for vm in serving(run)) < 2.75e6
 
