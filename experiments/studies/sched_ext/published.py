@@ -33,6 +33,12 @@ ALONE = replace(KEPT, results=HERE / "results/alone")
 """The same services while their VMs' background hardly ever wants a CPU; with other arrivals."""
 
 
+PRESENT = replace(
+    KEPT, results=HERE / "results/present", arms={arm: KEPT.arms[arm] for arm in ("none-again", "scx")}
+)
+"""By the present rule, and no oracle beside it."""
+
+
 def without_background() -> Iterator[tuple[str, Mapping[str, Seen], Mapping[str, Seen]]]:
     """The cells that were run without background, too: with it, and without."""
     beside = {_point(name): runs for name, runs in KEPT.cells()}
@@ -64,7 +70,7 @@ def alone_table() -> str:
 
 def publish() -> None:
     """Print and draw them."""
-    KEPT.publish()
+    KEPT.publish(PRESENT)
     click.echo(f"\n{alone_table()}")
     for cell, rows in rivals.cells():
         click.echo(f"\nBeside schedulers of others, {cell}:\n\n{rivals.table(rows)}")

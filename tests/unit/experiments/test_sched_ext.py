@@ -7,21 +7,37 @@ from pathlib import Path
 
 import pytest
 
-from experiments.studies.sched_ext.published import KEPT, alone_table, without_background
+from experiments.studies.sched_ext.published import KEPT, PRESENT, alone_table, without_background
 
 README = Path(__file__).parents[3] / "experiments/studies/sched_ext/README.md"
 
 
 def test_the_kept_runs_give_the_published_table() -> None:
     assert KEPT.table() in README.read_text(encoding="utf-8")
+    assert PRESENT.table() in README.read_text(encoding="utf-8")
 
 
 def test_all_work_was_done_in_every_cell() -> None:
-    for _, runs in KEPT.cells():
+    for _, runs in (*KEPT.cells(), *PRESENT.cells()):
         plain, ours = runs["none"], runs["scx"]
         assert abs(ours.requests / plain.requests - 1) < 0.02
         assert ours.cores > 0.98 * plain.cores
         assert not plain.background_s or ours.background_s / plain.background_s > 0.99
+
+
+def test_by_the_present_rule_our_latencies_are_those_of_the_rule_before_but_in_two_cells() -> None:
+    """In ms. The plain runs beside them differ by more."""
+    before, present = dict(KEPT.cells()), dict(PRESENT.cells())
+    ratios = {
+        name: (runs["scx"].mean_ms / then["scx"].mean_ms, runs["scx"].p99_ms / then["scx"].p99_ms)
+        for name, runs in present.items()
+        for then in [before[name]]
+    }
+    assert len(ratios) == 21
+    slower = {name.partition("-")[0]: pair for name, pair in ratios.items() if max(pair) > 1.02}
+    assert slower.keys() == {"loads: inverse", "loads: convoy"}
+    assert slower["loads: inverse"] == pytest.approx((1.04, 1.17), abs=0.005)
+    assert slower["loads: convoy"] == pytest.approx((1.015, 1.11), abs=0.005)
 
 
 @pytest.mark.parametrize("cell", ["loads: external", "external-seed-2", "external-seed-3"])
