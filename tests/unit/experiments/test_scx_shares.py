@@ -23,6 +23,9 @@ AHEAD = FOLDER / "shares-results/nobody-was-ahead.jsonl"
 TIMERS = FOLDER / "shares-results/timers.jsonl"
 """By decision 0094."""
 
+ALIKE = FOLDER / "shares-results/alike.jsonl"
+"""By decision 0100, the present rule."""
+
 LESS_DEBT = FOLDER / "shares-results/less-debt.jsonl"
 """By decision 0095."""
 
@@ -75,6 +78,12 @@ def lacking_ms(contest: Contest) -> float:
     """Of the VM that is furthest below 98 % of its due."""
     worst = max(zip(contest.got, contest.due, strict=True), key=lambda vm: 1 - vm[0] / vm[1])
     return (worst[1] - worst[0]) * SECONDS * 1000
+
+
+def test_by_the_present_rule_nobody_lacks_what_is_due_either() -> None:
+    again = contests(ALIKE)
+    assert len({one.name for one in again}) == 168
+    assert max(one.shortfall(SECONDS) for one in again) == pytest.approx(0.017, abs=0.0005)
 
 
 def test_nobody_lacks_what_is_due() -> None:
