@@ -92,7 +92,7 @@ def test_before_decision_0100_our_own_scheduler_harmed_half_of_the_vms_with_silo
     assert min(p99s) > max(p99 for _, p99 in plain)
 
 
-def test_two_more_guests_with_silo_have_no_such_vm_as_the_page_says() -> None:
+def test_two_more_guests_with_silo_had_no_such_vm_as_the_page_says() -> None:
     for name, said in (
         ("seed-2", "seed 2 it had {:.2f} of the mean and {:.2f} of p99"),
         ("warm-3", "first seed {:.2f} and {:.2f}."),
