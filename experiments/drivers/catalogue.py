@@ -14,14 +14,12 @@ from .gluoncv import GLUONCV
 from .hackbench import Hackbench
 from .schbench import Schbench
 from .servers import SERVERS
-from .tailbench import TailBench
 
 
 def _all() -> tuple[Driver, ...]:
     return (
         FanOut(),
         *SERVERS.values(),
-        TailBench("tailbench-sphinx", "sphinx"),
         *(one for one in GLUONCV if one.name not in SERVERS),
         *BATCH.values(),
         sysbench.Sysbench("sysbench-threads", "threads", sysbench.THREADS),

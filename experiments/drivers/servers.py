@@ -14,9 +14,9 @@ from .rocksdb import RocksDb
 from .served import Server
 from .services import OWN_SERVICES
 from .tailbench import TailBench
+from .tailbench_apps import APPLICATIONS
 
-TAILBENCH = tuple(TailBench(f"tailbench-{name}", name) for name in ("masstree", "silo", "img-dnn", "xapian"))
-"""Sphinx is not among them: one request takes a second."""
+TAILBENCH = tuple(TailBench(f"tailbench-{name}", name) for name in APPLICATIONS)
 
 INSTALLED: tuple[Server, ...] = (*TAILBENCH, IMAGES)
 """By the user, so that a guest has them only where they are."""

@@ -26,6 +26,8 @@ class Application:
     client: str
     arguments: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+    """What else of its folder it reads, by the path that it was built with."""
 
     def filled(self, threads: int, data: Path) -> tuple[tuple[str, ...], dict[str, str]]:
         """Arguments of the server, and variables of everybody."""
@@ -49,11 +51,13 @@ class Application:
         return PurePath(self.integrated).name[:KEPT_OF_NAMES]
 
 
-def _named(folder: str, stem: str, arguments: str, **variables: str) -> Application:
+def _named(
+    folder: str, stem: str, arguments: str, kept: tuple[str, ...] = (), **variables: str
+) -> Application:
     integrated, server, client = (
         f"{stem}_{kind}" for kind in ("integrated", "server_networked", "client_networked")
     )
-    return Application(folder, integrated, server, client, tuple(arguments.split()), variables)
+    return Application(folder, integrated, server, client, tuple(arguments.split()), variables, kept)
 
 
 APPLICATIONS: Mapping[str, Application] = {
@@ -82,6 +86,7 @@ APPLICATIONS: Mapping[str, Application] = {
         "sphinx",
         "decoder",
         "-t {threads}",
+        ("audio_samples", "sphinx-install/share/pocketsphinx/model/en-us"),
         TBENCH_AN4_CORPUS="{data}/sphinx",
         TBENCH_AUDIO_SAMPLES="audio_samples",
         LD_LIBRARY_PATH="./sphinx-install/lib",

@@ -19,6 +19,9 @@ INSIDE = "programs/tailbench"
 
 PROGRAMS = "programs/tailbench-programs"
 
+HIDDEN = Path("/tmp")  # noqa: S108
+"""In a guest it is empty and in memory."""
+
 NO_REP = 1 << 30
 VECTORS = "/bin/env GLIBC_TUNABLES=" + ":".join(
     f"glibc.cpu.x86_rep_{one}_threshold={NO_REP}" for one in ("stosb", "movsb")
@@ -35,8 +38,8 @@ class Installed:
     programs: tuple[tuple[str, Path], ...]
     inputs: tuple[tuple[str, Path], ...]
     """Files, or folders."""
-    libraries: tuple[tuple[str, Path], ...] = ()
-    """Shared ones that lie in an application's folder."""
+    beside: tuple[tuple[str, Path], ...] = ()
+    """Files and folders that lie in an application's folder: its shared libraries, and what else it reads."""
 
     @classmethod
     def of(cls, applications: tuple[str, ...]) -> Installed:
@@ -51,7 +54,7 @@ class Installed:
         found = cls(
             tuple((name, (root or Path()) / name) for name in programs),
             tuple((name, data_folder(root or Path()) / name) for name in inputs),
-            tuple(pair for one in chosen for pair in _libraries(root or Path(), one)),
+            tuple(pair for one in chosen for pair in _beside(root or Path(), one)),
         )
         for name, file in found.programs:
             if not os.access(file, os.X_OK):
@@ -59,11 +62,18 @@ class Installed:
         for _, file in found.inputs:
             if not file.exists():
                 raise HostCannotError(f"{file}: is not there: an input that DATA_ROOT of {ROOT} is to have")
+        for name, file in found.beside:
+            if not file.exists():
+                raise HostCannotError(f"{file}: is not there: build {name.partition('/')[0]} in {ROOT}")
+        if root and root.is_relative_to(HIDDEN) and any(one.kept for one in chosen):
+            raise HostCannotError(
+                f"{ROOT}: is below {HIDDEN}, of which a guest has its own: move it elsewhere"
+            )
         return found
 
     def contents(self) -> Iterator[bytes]:
         """What makes a guest another one."""
-        for name, file in (*self.programs, *self.inputs, *self.libraries):
+        for name, file in (*self.programs, *self.inputs, *self.beside):
             parts = sorted(file.rglob("*")) if file.is_dir() else [file]
             yield from (name.encode() + part.read_bytes() for part in parts if part.is_file())
 
@@ -76,21 +86,25 @@ class Installed:
             shutil.copy(file.resolve(), real)
             script.write_text(seated.replace("PROGRAM", f"{VECTORS} /{PROGRAMS}/{name}"), encoding="utf-8")
             script.chmod(0o755)
-        for name, file in self.inputs:
-            target = tree / INSIDE / INPUTS / name
+        inputs = [(f"{INPUTS}/{name}", file) for name, file in self.inputs]
+        for name, file in (*inputs, *self.beside):
+            target = tree / INSIDE / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if file.is_dir():
                 shutil.copytree(file, target)
             else:
-                shutil.copy(file, target)
-        for name, file in self.libraries:
-            target = tree / INSIDE / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file.resolve(), target)
+                shutil.copy(file.resolve(), target)
+        root = root_folder()
+        if root and self.beside and not root.is_relative_to(HIDDEN):
+            here = tree / root.absolute().relative_to("/")
+            here.parent.mkdir(parents=True, exist_ok=True)
+            here.symlink_to(f"/{INSIDE}")
 
 
-def _libraries(root: Path, application: Application) -> Iterator[tuple[str, Path]]:
-    """Those of its own. Without some it has the machine's, which the linker finds."""
+def _beside(root: Path, application: Application) -> Iterator[tuple[str, Path]]:
+    """Without libraries of its own it has the machine's, which the linker finds."""
+    folder = Path(application.folder)
     if application.libraries:
-        folder = Path(application.folder, application.libraries)
-        yield from ((str(folder / file.name), file) for file in sorted((root / folder).glob("*.so*")))
+        within = folder / application.libraries
+        yield from ((str(within / file.name), file) for file in sorted((root / within).glob("*.so*")))
+    yield from ((str(folder / name), root / folder / name) for name in application.kept)

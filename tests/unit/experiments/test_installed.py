@@ -14,6 +14,8 @@ from guests.built import HostCannotError
 
 from .drivers.faketailbench import install
 
+MODEL = "sphinx-install/share/pocketsphinx/model/en-us"
+
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -75,6 +77,42 @@ def test_an_application_has_its_own_shared_libraries_beside_it(root: Path, tmp_p
     assert {file.name for file in beside.iterdir()} == {"libxapian.so.22", "libxapian.so.22.6.0"}
     assert (beside / "libxapian.so.22").read_text() == "libxapian.so.22.6.0"
     assert b"".join(found.contents()) != without
+
+
+def test_an_application_finds_what_it_was_built_with_at_the_path_that_it_has_here(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("experiments.places.counted.installed.HIDDEN", tmp_path / "hidden")
+    _with_sphinx(root, tmp_path)
+    tree = tmp_path / "tree"
+    Installed.of(("sphinx",)).copy(tree, "seated PROGRAM")
+    here = tree / root.relative_to("/")
+    assert here.readlink() == Path("/programs/tailbench")
+    kept = tree / "programs/tailbench/sphinx"
+    assert (kept / MODEL / "mdef").read_text() == "mdef"
+    assert (kept / "audio_samples").read_text() == "one.raw\n"
+
+
+def test_where_a_guest_would_hide_what_it_was_built_with_a_line_says_so(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("experiments.places.counted.installed.HIDDEN", tmp_path)
+    _with_sphinx(root, tmp_path)
+    Installed.of(("masstree",))
+    with pytest.raises(HostCannotError, match="TAILBENCH_DIR: is below .*, of which a guest has its own"):
+        Installed.of(("sphinx",))
+    (root / "sphinx/audio_samples").unlink()
+    with pytest.raises(HostCannotError, match="audio_samples: is not there: build sphinx in TAILBENCH_DIR"):
+        Installed.of(("sphinx",))
+
+
+def _with_sphinx(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "data/sphinx").mkdir(parents=True)
+    (root / "sphinx" / MODEL).mkdir(parents=True)
+    (root / "sphinx" / MODEL / "mdef").write_text("mdef")
+    (root / "sphinx/audio_samples").write_text("one.raw\n")
+    (root / "sphinx/decoder_integrated").write_text("decoder")
+    (root / "sphinx/decoder_integrated").chmod(0o755)
 
 
 def test_what_is_not_there_is_a_line_that_says_how_to_mend_it(
