@@ -40,6 +40,8 @@ class Installed:
     """Files, or folders."""
     beside: tuple[tuple[str, Path], ...] = ()
     """Files and folders that lie in an application's folder: its shared libraries, and what else it reads."""
+    home: Path | None = None
+    """The installation's path, if something in it was built to be found there."""
 
     @classmethod
     def of(cls, applications: tuple[str, ...]) -> Installed:
@@ -55,6 +57,7 @@ class Installed:
             tuple((name, (root or Path()) / name) for name in programs),
             tuple((name, data_folder(root or Path()) / name) for name in inputs),
             tuple(pair for one in chosen for pair in _beside(root or Path(), one)),
+            root.absolute() if root and any(one.kept for one in chosen) else None,
         )
         for name, file in found.programs:
             if not os.access(file, os.X_OK):
@@ -65,7 +68,7 @@ class Installed:
         for name, file in found.beside:
             if not file.exists():
                 raise HostCannotError(f"{file}: is not there: build {name.partition('/')[0]} in {ROOT}")
-        if root and root.is_relative_to(HIDDEN) and any(one.kept for one in chosen):
+        if found.home and found.home.is_relative_to(HIDDEN):
             raise HostCannotError(
                 f"{ROOT}: is below {HIDDEN}, of which a guest has its own: move it elsewhere"
             )
@@ -73,6 +76,8 @@ class Installed:
 
     def contents(self) -> Iterator[bytes]:
         """What makes a guest another one."""
+        if self.home:
+            yield str(self.home).encode()
         for name, file in (*self.programs, *self.inputs, *self.beside):
             parts = sorted(file.rglob("*")) if file.is_dir() else [file]
             yield from (name.encode() + part.read_bytes() for part in parts if part.is_file())
@@ -94,9 +99,8 @@ class Installed:
                 shutil.copytree(file, target)
             else:
                 shutil.copy(file.resolve(), target)
-        root = root_folder()
-        if root and self.beside and not root.is_relative_to(HIDDEN):
-            here = tree / root.absolute().relative_to("/")
+        if self.home:
+            here = tree / self.home.relative_to("/")
             here.parent.mkdir(parents=True, exist_ok=True)
             here.symlink_to(f"/{INSIDE}")
 
