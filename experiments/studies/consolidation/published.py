@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,11 @@ from ..servers import published as servers
 from ..servers.published import Cell, serving
 
 RESULTS = Path(__file__).resolve().parent / "results"
-THREADS, CPUS = 4, 10
-"""Of a VM, and of the host: in each file."""
+CPUS = 10
+"""Of the host, in each file."""
+
+RATIO = re.compile(r"-r([\d.]+)-u")
+"""Threads that serve over CPUs, in a cell's name."""
 
 ARMS: Mapping[str, tuple[str, str]] = {
     NONE: ("plain", "#999999"),
@@ -41,7 +45,7 @@ class Point:
     @property
     def ratio(self) -> float:
         """Threads that serve over CPUs."""
-        return len(serving(self.cell.runs(NONE)[0])) * THREADS / CPUS
+        return float(RATIO.findall(self.cell.blocks[0].cell)[-1])
 
     def ms(self, arm: str, metric: str) -> float:
         """Mean of the VMs'."""
@@ -65,17 +69,28 @@ def files(results: Path = RESULTS) -> Mapping[str, tuple[Point, ...]]:
     return {file.stem: points(file) for file in sorted(results.glob("*.jsonl"))}
 
 
+def seeds(results: Path = RESULTS / "seeds") -> tuple[Point, ...]:
+    """The highest ratio with silo again, by seed."""
+    return tuple(point for file in sorted(results.glob("*.jsonl")) for point in points(file))
+
+
+def sixteen(results: Path = RESULTS / "sixteen") -> tuple[Point, ...]:
+    """VMs of 16 threads; in `again` a second guest."""
+    return tuple(point for file in results.glob("*.jsonl") for point in points(file))
+
+
 def table(found: Sequence[Point]) -> str:
     """Figures 1 and 7: latency, and each arm over the plain kernel."""
-    head = ["ratio", "busy", "plain: mean, p99 ms", *(ARMS[arm][0] for arm in OVER)]
-    return markdown_table(head, [list(_row(one)) for one in found])
+    arms = [arm for arm in OVER if all(one.cell.runs(arm) for one in found)]
+    head = ["ratio", "busy", "plain: mean, p99 ms", *(ARMS[arm][0] for arm in arms)]
+    return markdown_table(head, [list(_row(one, arms)) for one in found])
 
 
-def _row(one: Point) -> Iterator[str]:
+def _row(one: Point, arms: Sequence[str]) -> Iterator[str]:
     yield f"{one.ratio:.1f}"
     yield f"{one.busy(NONE):.0%}".replace("%", " %")
     yield f"{one.ms(NONE, 'mean'):.2f}, {one.ms(NONE, 'p99'):.1f}"
-    yield from (" / ".join(effect(one.cell.ratio(arm, metric)) for metric in JUDGED) for arm in OVER)
+    yield from (" / ".join(effect(one.cell.ratio(arm, metric)) for metric in JUDGED) for arm in arms)
 
 
 def busiest(found: Mapping[str, Sequence[Point]]) -> str:
@@ -116,6 +131,8 @@ def publish() -> None:
     for name, at in found.items():
         click.echo(f"{name}\n\n{table(at)}\n")
         draw(name, at, RESULTS / f"{name}.png")
+    for at in (seeds(), sixteen(), sixteen(RESULTS / "sixteen/again")):
+        click.echo(f"{table(at)}\n")
     click.echo(busiest(found))
     for one in beside():
         click.echo(one)

@@ -9,6 +9,7 @@ import pytest
 from experiments.plan.cells import Cell as Asked
 from experiments.plan.file import told_in
 from experiments.plan.servers import Servers
+from experiments.results.analysis import JUDGED
 from experiments.run.planned import experiment_in
 from experiments.studies.servers import curve
 from experiments.studies.servers.published import (
@@ -18,6 +19,7 @@ from experiments.studies.servers.published import (
     Cell,
     batch,
     cells,
+    serving,
     table,
     words,
 )
@@ -330,3 +332,13 @@ def test_by_the_present_rule_no_vm_loses() -> None:
         assert max(over_plain(cell, "p99")) < 0.84
         requests, cores = cell.done("scx")
         assert (requests, cores) == pytest.approx((1, 1), abs=0.03)
+
+
+def test_requests_of_half_a_second_gain_nothing_on_our_own_scheduler_as_the_page_says() -> None:
+    (sphinx,) = cells(RESULTS / "long")
+    assert table((sphinx,)) in README
+    assert words((sphinx,)) in README
+    assert (sphinx.word("scx"), sphinx.word("critical")) == ("nothing", "harm")
+    mean, p99 = (sphinx.ratio("critical", metric).ratio for metric in JUDGED)
+    assert f"Under `critical` it has {mean:.2f} of the mean and {p99:.2f} of p99" in README
+    assert {vm.latencies.count for run in sphinx.runs("scx") for vm in serving(run)} == {33}
