@@ -36,6 +36,9 @@ ARMS: Mapping[str, tuple[str, str]] = {
 OVER = [arm for arm in ARMS if arm != NONE]
 LOOKED_AT = "a daemon that changes nothing"
 
+FURTHER = ("seeds", "sixteen", "sixteen/again", "sixteen/watched")
+"""Silo at the highest ratio with other seeds; masstree in VMs of 16 threads, once more, and watched."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -70,14 +73,9 @@ def files(results: Path = RESULTS) -> Mapping[str, tuple[Point, ...]]:
     return {file.stem: points(file) for file in sorted(results.glob("*.jsonl"))}
 
 
-def seeds(results: Path = RESULTS / "seeds") -> tuple[Point, ...]:
-    """The highest ratio with silo again, by seed."""
-    return tuple(point for file in sorted(results.glob("*.jsonl")) for point in points(file))
-
-
-def sixteen(results: Path = RESULTS / "sixteen") -> tuple[Point, ...]:
-    """VMs of 16 threads; in `again` a second guest, in `watched` three more, each with a seed of its own."""
-    return tuple(point for file in sorted(results.glob("*.jsonl")) for point in points(file))
+def further(folder: str) -> tuple[Point, ...]:
+    """Of guests in one of FURTHER, in the order of their files."""
+    return tuple(point for file in sorted((RESULTS / folder).glob("*.jsonl")) for point in points(file))
 
 
 def table(found: Sequence[Point]) -> str:
@@ -133,8 +131,8 @@ def publish() -> None:
     for name, at in found.items():
         click.echo(f"{name}\n\n{table(at)}\n")
         draw(name, at, RESULTS / f"{name}.png")
-    for at in (seeds(), *(sixteen(RESULTS / one) for one in ("sixteen", "sixteen/again", "sixteen/watched"))):
-        click.echo(f"{table(at)}\n")
+    for folder in FURTHER:
+        click.echo(f"{folder}\n\n{table(further(folder))}\n")
     click.echo(busiest(found))
     for one in beside():
         click.echo(one)

@@ -14,6 +14,7 @@ from experiments.results.analysis import JUDGED
 from experiments.run.planned import experiment_in
 from experiments.studies.consolidation.published import (
     CPUS,
+    FURTHER,
     OVER,
     RESULTS,
     Point,
@@ -21,9 +22,8 @@ from experiments.studies.consolidation.published import (
     busiest,
     draw,
     files,
+    further,
     points,
-    seeds,
-    sixteen,
     table,
 )
 from experiments.studies.servers.published import GAIN, Cell, serving
@@ -81,9 +81,10 @@ def test_with_silo_our_own_scheduler_gains_at_the_highest_ratio_as_the_pages_say
 
 
 def test_with_two_more_seeds_silo_loses_nothing_under_critical() -> None:
-    assert table(seeds()) in PAGE
-    assert all(ratio < 1 for at in seeds() for ratio in over_plain(at, "critical"))
-    second, third = ([f"{one:.2f}".lstrip("0") for one in over_plain(at, "critical")] for at in seeds())
+    assert table(further("seeds")) in PAGE
+    assert all(ratio < 1 for at in further("seeds") for ratio in over_plain(at, "critical"))
+    ratios = [[f"{one:.2f}".lstrip("0") for one in over_plain(at, "critical")] for at in further("seeds")]
+    second, third = ratios
     assert f"seeds {second[0]} and {second[1]}, {third[0]} and {third[1]}." in FINDINGS
 
 
@@ -112,18 +113,18 @@ def test_two_more_guests_with_silo_had_no_such_vm_as_the_page_says() -> None:
 
 
 def test_the_page_has_what_vms_of_16_threads_have() -> None:
-    assert [at.ratio for at in sixteen()] == [1.6, 3.2]
-    for folder in ("sixteen", "sixteen/again", "sixteen/watched"):
-        assert table(sixteen(RESULTS / folder)) in PAGE
-    most = sixteen()[-1]
+    assert [at.ratio for at in further("sixteen")] == [1.6, 3.2]
+    for folder in FURTHER:
+        assert table(further(folder)) in PAGE
+    most = further("sixteen")[-1]
     assert most.cell.word("scx") == GAIN
     assert "has {:.2f} of the mean and {:.2f} of p99 at 3.2".format(*over_plain(most, "scx")) in PAGE
 
 
 def test_a_daemon_that_changes_nothing_harms_vms_of_16_threads_as_the_pages_say() -> None:
     guests = [
-        sixteen()[-1],
-        *(at for one in ("again", "watched") for at in sixteen(RESULTS / "sixteen" / one)),
+        further("sixteen")[-1],
+        *(at for one in ("again", "watched") for at in further(f"sixteen/{one}")),
     ]
     plain, daemon = (
         sorted(at.ms(arm, "mean") for at in guests for arm in arms if at.cell.runs(arm))
