@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,12 +86,15 @@ def test_an_application_finds_what_it_was_built_with_at_the_path_that_it_has_her
     monkeypatch.setattr("experiments.places.counted.installed.HIDDEN", tmp_path / "hidden")
     _with_sphinx(root, tmp_path)
     tree = tmp_path / "tree"
-    Installed.of(("sphinx",)).copy(tree, "seated PROGRAM")
+    found = Installed.of(("sphinx",))
+    found.copy(tree, "seated PROGRAM")
     here = tree / root.relative_to("/")
     assert here.readlink() == Path("/programs/tailbench")
     kept = tree / "programs/tailbench/sphinx"
     assert (kept / MODEL / "mdef").read_text() == "mdef"
     assert (kept / "audio_samples").read_text() == "one.raw\n"
+    elsewhere = replace(found, home=Path("/opt/tailbench"))
+    assert b"".join(elsewhere.contents()) != b"".join(found.contents())
 
 
 def test_where_a_guest_would_hide_what_it_was_built_with_a_line_says_so(
