@@ -41,6 +41,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 AHEAD = pytest.StashKey[Ahead]()
 
+INTO_C = pytest.mark.timeout(method="thread")
+"""Whoever waits inside libvirt's library for a libvirtd that says nothing hears no signal: the run ends there
+and says where it was, before whoever started it loses patience."""
+
 
 class Stage(IntEnum):
     """When a test is run. Within a stage the order is the one that it was before."""
@@ -86,6 +90,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)  # after pytest-randomly has shuffled
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=stage)
+    for item in items:
+        if item.get_closest_marker("libvirtd") and not item.get_closest_marker("timeout"):
+            item.add_marker(INTO_C)
     if (asked := config.getoption("--part")) is not None:
         config.hook.pytest_deselected(items=[item for item in items if part(item) != asked])
         items[:] = [item for item in items if part(item) == asked]

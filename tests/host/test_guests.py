@@ -48,9 +48,10 @@ weights = "on"
 name = "vms"
 libvirt = "{PREFIX}*"
 """
-QUOTA = {"global_period": 100_000, "global_quota": 70_000}
-"""For each guest, above its part of two cores by weight. Without it, vCPUs that a kernel's reweight defect
-(docs/measurements.md) prefers could keep the daemon and this test from a core for over a minute."""
+QUOTA = {"global_period": 100_000, "global_quota": 50_000}
+"""For each guest: together less than the two cores. vCPUs that a kernel's reweight defect
+(docs/measurements.md) prefers leave libvirtd, the daemon and this test nothing but what a limit keeps free,
+for as long as they compute. With 70 % each a run of CI was not through this file in 50 minutes."""
 TSA, RLA, RCR = ("weight", "slice_ns", "affinity")
 """What each rule writes, as a fingerprint calls it."""
 
