@@ -41,6 +41,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 AHEAD = pytest.StashKey[Ahead]()
 
+TO_BUILD = pytest.mark.timeout(1800)
+"""Where the cache has no kernel, the one that it needs is built first, perhaps another one before that."""
+
 INTO_C = pytest.mark.timeout(method="thread")
 """Whoever waits inside libvirt's library for a libvirtd that says nothing hears no signal: the run ends there
 and says where it was, before whoever started it loses patience."""
@@ -91,8 +94,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=stage)
     for item in items:
-        if item.get_closest_marker("libvirtd") and not item.get_closest_marker("timeout"):
-            item.add_marker(INTO_C)
+        if item.get_closest_marker("timeout") is None:
+            if item.get_closest_marker("libvirtd"):
+                item.add_marker(INTO_C)
+            elif item.get_closest_marker("vm"):
+                item.add_marker(TO_BUILD)
     if (asked := config.getoption("--part")) is not None:
         config.hook.pytest_deselected(items=[item for item in items if part(item) != asked])
         items[:] = [item for item in items if part(item) == asked]

@@ -60,7 +60,7 @@ ON_CFS = TestsRun(
 )
 """Whether the paper's rules find anything to do without slices depends on chance; static always does."""
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.vm
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from guests.counted import Job
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.vm
 
 BEFORE = {"weight": "1111", "granularity_ns": "222222"}
 """What each case of the job `refusals` starts from."""

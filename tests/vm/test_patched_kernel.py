@@ -22,7 +22,7 @@ RUNS = [
     TestsRun(PATCHED, CgroupLayout.V1, f"{OF_THE_PATCHED_HOST} -k 'patched and {NO_DAEMON}'"),
 ]
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.vm
 
 
 @pytest.mark.usefixtures("patched_kernel")

@@ -11,7 +11,7 @@ import pytest
 
 from guests.counted import Job
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.vm
 
 US = 1000
 SHARE_ERROR = 0.01

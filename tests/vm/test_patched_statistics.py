@@ -6,7 +6,7 @@ import pytest
 
 from guests.counted import Job
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.vm
 
 TABLE = 32
 """Entries of the waker table: SCHED_DASEC_NR_WAKERS."""

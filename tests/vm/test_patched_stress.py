@@ -10,7 +10,7 @@ from guests.counted import Job
 from tests.vm.conftest import CONSOLE_TAIL, Boot
 from tests.vm.errands import JOBS, SELFTESTS
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.vm
 
 DOCUMENTED = {"EINVAL", "ERANGE", "ESRCH", "E2BIG"}
 WRITES = 100_000

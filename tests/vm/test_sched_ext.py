@@ -26,7 +26,7 @@ RUNS = {name: TestsRun(SCHED_EXT, CgroupLayout.V2, tests) for name, tests in PAR
 
 ON_A_NEWER = TestsRun(NEWER, CgroupLayout.V2, f"{FOLDER}/test_newer.py")
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.vm
 
 
 @pytest.mark.parametrize(

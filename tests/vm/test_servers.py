@@ -13,7 +13,7 @@ import pytest
 from experiments.drivers.servers import INSTALLED, SERVERS
 from guests.qemu import Qemu
 
-pytestmark = [pytest.mark.vm, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.vm, pytest.mark.slow]
 
 SMOKE = "experiments/studies/servers/smoke.toml"
 

@@ -12,7 +12,7 @@ from guests.qemu import Qemu
 from tests.ahead import Ahead
 from tests.vm.errands import QuickTestbed
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1800)]  # it may have to build the kernel
+pytestmark = pytest.mark.vm
 
 QUICK = QuickTestbed()
 
