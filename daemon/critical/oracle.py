@@ -1,10 +1,10 @@
 """What a policy could gain that knew which threads are critical (experiments only).
 
 It is told their names or thread ids, and gives them as much more weight than the others of their workload
-as `critical` would (`CriticalParameters.ratio_for`), from the first period in which it has seen what they
-want. All else is that policy's with `fairness = "demand"`: the same sum by demand, the same debts, the same
-dead band (critical/weights.py), the same latency for the others (critical/latency.py), but however short the
-bursts of the critical are. A workload in which nobody is critical, or everybody, stays as it is.
+as `critical` would (`weight_ratio`, `nested_weight_ratio`), from the first period in which it has seen what
+they want. All else is that policy's with `fairness = "demand"`: the same sum by demand, the same debts, the
+same dead band (critical/weights.py), the same latency for the others (critical/latency.py), but however short
+the bursts of the critical are. A workload in which nobody is critical, or everybody, stays as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .latency import Latencies, delay, merged
 from .names import matches
 from .parameters import CriticalParameters
 from .scores import FULL
-from .weights import Claims, is_off, settle
+from .weights import Claims, divide, is_off, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +116,12 @@ class Oracle:
             draft.low.update((each, 0) for each, score in zip(ids, claims.scores, strict=True) if not score)
         else:
             claims = claims._replace(scores=[FULL] * len(ids))
-        owed, charges = past.owed.get(workload.name, 0), _charges(ids, period, draft)
-        owed, wanted = settle(claims, owed, charges, self.weights.ratio_for(workload))
-        if owed:
+        owed = 0
+        if workload.nested:
+            wanted = divide(claims, self.weights.nested_weight_ratio)
+        else:
+            owed, charges = past.owed.get(workload.name, 0), _charges(ids, period, draft)
+            owed, wanted = settle(claims, owed, charges, self.weights.weight_ratio)
             draft.owed[workload.name] = owed
         for each, score, new in zip(ids, claims.scores, wanted, strict=True):
             present = period.knobs[each].weight

@@ -81,10 +81,6 @@ class CriticalParameters:
     def __post_init__(self) -> None:
         check(self)
 
-    def ratio_for(self, workload: Workload) -> int:
-        """The range of weights in this workload."""
-        return self.nested_weight_ratio if workload.nested else self.weight_ratio
-
     def is_strict(self, workload: Workload) -> bool:
         """Whether no weight in this workload may rise. Below a group of its own a sum of weights takes
         nothing from other workloads, whatever it is."""

@@ -21,7 +21,7 @@ from .memory import SEASONED, Ageing, Counting, Memory, remember
 from .parameters import CriticalParameters, Fairness
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
-from .weights import Balance, Claims, free, is_off, settle
+from .weights import Balance, Claims, divide, free, is_off, settle
 
 _WEIGHT = Knob.WEIGHT
 
@@ -211,6 +211,8 @@ def _weigh(
         least = 0 if patient else _least(workload, seen, past, terms, draft)
         wanted = lowered(claims.neutral, claims.scores, least, rules.weight_ratio)
         deadband_percent = deadband_percent if least < FULL else 0
+    elif workload.nested:
+        wanted = divide(claims, rules.nested_weight_ratio)
     else:
         run_ns = [memories[row].run_ns for row in rows]
         claims, wanted = _by_demand(workload, seen, claims, run_ns, past, terms, draft)
@@ -253,16 +255,15 @@ def _by_demand(
 ) -> tuple[Claims, list[int]]:
     """The claims that count, and weights that keep the sum by demand."""
     balance = past.balances.get(workload.name, Balance())
-    places = set() if workload.nested else {vcpu.allowed for vcpu in workload.vcpus}
+    places = {vcpu.allowed for vcpu in workload.vcpus}
     turn_ns = fair_turn_ns(terms.crowds, places, min(claims.neutral, default=0))
     part = free(claims, run_ns, turn_ns)
     charges = [
         (weight, neutral, ns if weight < neutral else ns * (FULL - balance.free) // FULL)
         for weight, neutral, ns in seen.charges
     ]
-    ratio = terms.rules.ratio_for(workload)
     claims = claims.without(part)
-    owed, wanted = settle(claims, balance.owed, charges, ratio)
+    owed, wanted = settle(claims, balance.owed, charges, terms.rules.weight_ratio)
     if owed or part:
         draft.balances.append((workload.name, Balance(owed, part)))
     return claims, wanted

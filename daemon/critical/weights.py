@@ -28,6 +28,9 @@ guesses what we will do, over time it competes with its neutral weight.
 
 A workload that owes much prefers nobody until it has paid.
 
+**Where a group around the workload competes,** its weights divide what is the group's, whatever their sum is.
+So nothing is owed there (docs/decisions/0101-owed-to-nobody.md).
+
 **Inside.** Weights are in proportion to neutral × (1 + (ratio - 1) × score): a range of 7 : 1. They stay
 within [1/8, 8] × neutral. A vCPU that sleeps keeps its place in that order, so it is right at once when it
 wakes up, until it is forgotten and returns to neutral. Nobody can be starved: an eighth of neutral is the
@@ -94,7 +97,7 @@ def free(claims: Claims, run_ns: Sequence[int], fair_ns: int) -> int:
     return max(0, min(FULL, left_ns * SURE_DIVISOR * FULL // fair_ns)) if fair_ns else 0
 
 
-def divide(claims: Claims, owed: int, weight_ratio: int) -> list[int]:
+def divide(claims: Claims, weight_ratio: int, owed: int = 0) -> list[int]:
     """The weight of each; `owed` is in weight × ns."""
     rise = weight_ratio - 1
     drawn = [
@@ -133,4 +136,4 @@ def settle(
     owed = charged(owed, charges, fair // PAY_DIVISOR)
     if owed * TRUST_DIVISOR > fair:
         claims = claims._replace(scores=[FULL] * len(claims.scores))
-    return owed, divide(claims, owed, weight_ratio)
+    return owed, divide(claims, weight_ratio, owed)

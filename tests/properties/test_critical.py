@@ -181,7 +181,7 @@ def claims(draw: st.DrawFn) -> Claims:
 @given(made=claims(), owed=st.integers(-(10**15), 10**15), ratio=st.integers(2, 7))
 def test_the_sum_by_demand_is_what_is_due(made: Claims, owed: int, ratio: int) -> None:
     # no weight is rounded up, but for those that the bounds cut: at 7 : 1 none is below 1/8 unless it pays
-    weights = divide(made, owed, ratio)
+    weights = divide(made, ratio, owed)
     fair = made.fair()
     due = fair - max(-(fair // PAY_DIVISOR), min(fair // PAY_DIVISOR, owed))
     got = sum(weight * ns for weight, ns in zip(weights, made.demand_ns, strict=True))
@@ -195,7 +195,7 @@ def test_the_sum_by_demand_is_what_is_due(made: Claims, owed: int, ratio: int) -
 
 @given(made=claims(), owed=st.integers(-(10**15), 10**15), ratio=st.integers(2, 8))
 def test_a_higher_score_never_gets_less_of_its_neutral_weight(made: Claims, owed: int, ratio: int) -> None:
-    weights = divide(made, owed, ratio)
+    weights = divide(made, ratio, owed)
     ordered = sorted(zip(made.scores, weights, made.neutral, strict=True))
     for (_, less, less_neutral), (_, more, more_neutral) in zip(ordered, ordered[1:], strict=False):
         assert (less - 1) * more_neutral <= (more + 1) * less_neutral
@@ -203,8 +203,8 @@ def test_a_higher_score_never_gets_less_of_its_neutral_weight(made: Claims, owed
 
 @given(neutral=st.integers(8, 5000), demand_ns=st.integers(0, 10**9), score=st.integers(0, FULL))
 def test_one_alone_and_equals_keep_their_neutral_weight(neutral: int, demand_ns: int, score: int) -> None:
-    assert divide(Claims([neutral] * 3, [demand_ns] * 3, [score] * 3), 0, 7) == [neutral] * 3
-    assert divide(Claims([neutral], [demand_ns], [score]), 0, 7) == [neutral]
+    assert divide(Claims([neutral] * 3, [demand_ns] * 3, [score] * 3), 7) == [neutral] * 3
+    assert divide(Claims([neutral], [demand_ns], [score]), 7) == [neutral]
 
 
 @st.composite

@@ -125,6 +125,15 @@ def test_below_a_group_of_the_workloads_own_it_is_twenty_to_one() -> None:
     assert [run.weight(row) for row in range(6)] == [2876, 2876, 2876, 2876, 143, 143]
 
 
+def test_below_a_group_of_its_own_background_that_pauses_is_still_background_when_it_comes_back() -> None:
+    # With a debt for the demand that its critical ones have and it has not, nobody was preferred for 0.9 s.
+    run = Run()
+    run.live([*FAN_OUT, background(), background()], periods=BUSY, nested=True)
+    for _ in range(20):
+        *path, one, other = run.live([*FAN_OUT, ASLEEP_ROW, ASLEEP_ROW], nested=True)
+        assert one == other < min(path) / 4
+
+
 def test_fan_out_alone_stays_as_it_is() -> None:
     assert Run().live(FAN_OUT, periods=BUSY) == [1024] * 4
 
