@@ -1,6 +1,8 @@
-"""The study of settling: its model is the daemon's own policy and budget, and tells the two budgets apart."""
+"""The study of settling: its model is the daemon's own policy and budget."""
 
 from __future__ import annotations
+
+import pytest
 
 from dasec.budget import LEAST_PERCENT, default_percent
 from experiments.studies.settling.model import LOOK_NS, MS, Step, steps
@@ -15,12 +17,11 @@ def later_steps(percent: float) -> list[int]:
     return [step.settled_ns // MS for step in later if step.settled_ns is not None]
 
 
-def test_256_vcpus_follow_each_step_with_a_tenth_of_a_percent_of_80_cores_and_not_with_one_of_a_core() -> (
-    None
-):
-    before, now = later_steps(LEAST_PERCENT), later_steps(default_percent(80))
-    assert max(now) < 500
-    assert max(before) > 1000
+@pytest.mark.parametrize("percent", [LEAST_PERCENT, default_percent(80)])
+def test_256_vcpus_follow_each_step_within_half_a_second(percent: float) -> None:
+    """With one percent of a core as well: a VM that owed for a pause of its background, and preferred nobody
+    until it had paid, needed 2.1 s (docs/decisions/0101-owed-to-nobody.md)."""
+    assert max(later_steps(percent)) < 500
 
 
 def test_a_step_is_answered_when_the_preference_has_come_to_stay() -> None:
