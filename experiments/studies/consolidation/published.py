@@ -36,8 +36,9 @@ ARMS: Mapping[str, tuple[str, str]] = {
 OVER = [arm for arm in ARMS if arm != NONE]
 LOOKED_AT = "a daemon that changes nothing"
 
-FURTHER = ("seeds", "sixteen", "sixteen/again", "sixteen/watched")
-"""Silo at the highest ratio with other seeds; masstree in VMs of 16 threads, once more, and watched."""
+FURTHER = ("seeds", "sixteen", "sixteen/again", "sixteen/watched", "sixteen/rebuilt", "sixteen/glibc")
+"""Silo at the highest ratio with other seeds; masstree in VMs of 16 threads, once more, watched, built anew,
+and with another allocator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
 import pytest
 
@@ -121,24 +122,55 @@ def test_the_page_has_what_vms_of_16_threads_have() -> None:
     assert "has {:.2f} of the mean and {:.2f} of p99 at 3.2".format(*over_plain(most, "scx")) in PAGE
 
 
-def test_a_daemon_that_changes_nothing_harms_vms_of_16_threads_as_the_pages_say() -> None:
-    guests = [
-        further("sixteen")[-1],
-        *(at for one in ("again", "watched") for at in further(f"sixteen/{one}")),
+WITH_CRITICAL = ("sixteen/again", "sixteen/watched", "sixteen/glibc")
+
+
+def beside_the_plain_runs(guests: Sequence[Point], arm: str) -> str:
+    """The mean and its standard error, over guests, of that arm's mean over the mean of the plain runs'."""
+    ratios = [
+        at.ms(arm, "mean") / mean((at.ms(NONE, "mean"), at.ms(CONTROL, "mean")))
+        for at in guests
+        if at.cell.runs(arm)
     ]
-    plain, daemon = (
-        sorted(at.ms(arm, "mean") for at in guests for arm in arms if at.cell.runs(arm))
-        for arms in ((NONE, CONTROL), ("critical", WATCHED))
+    return f"{mean(ratios):.2f} ± {stdev(ratios) / len(ratios) ** 0.5:.2f}"
+
+
+def test_what_a_daemon_does_to_vms_of_16_threads_is_as_the_pages_say() -> None:
+    sixteen, again, watched, rebuilt, glibc = (
+        further(f"sixteen{more}") for more in ("", "/again", "/watched", "/rebuilt", "/glibc")
     )
-    assert (len(guests), len(plain), len(daemon)) == (5, 10, 8)
-    said = f"a mean of {plain[0]:.2f} to {plain[-1]:.2f} ms, {mean(plain):.2f} together"
-    assert (
-        f"{said}; eight with a daemon have {daemon[0]:.2f} to {daemon[-1]:.2f}, {mean(daemon):.2f} together"
-        in PAGE
-    )
-    times = f"{mean(daemon) / mean(plain):.2f} times"
-    assert f"which is {times} as much" in PAGE
-    assert f"eight runs with one have {times} the mean of ten without" in FINDINGS
+    tcmalloc = [sixteen[-1], *again, *watched, *rebuilt]
+    assert (len(tcmalloc), len(glibc)) == (11, 3)
+    for arm, number in ((WATCHED, "nine guests (± one standard error)"), ("critical", "eight guests")):
+        here = beside_the_plain_runs(tcmalloc, arm)
+        said = f"{here} in {number}, with glibc's allocator {beside_the_plain_runs(glibc, arm)} in three"
+        assert said in PAGE
+        assert here in FINDINGS
+    for guests, said in (
+        (tcmalloc, "runs have a mean of {} to {} ms, with"),
+        (glibc, "allocator {} to {} ("),
+    ):
+        plain = [at.ms(arm, "mean") for at in guests for arm in (NONE, CONTROL)]
+        assert said.format(f"{min(plain):.2f}", f"{max(plain):.2f}") in PAGE
+
+
+def test_critical_harms_vms_of_16_threads_whether_it_writes_a_knob_or_not_as_the_page_says() -> None:
+    ratios: dict[bool, list[float]] = {True: [], False: []}
+    for at in (further("sixteen")[-1], *(at for folder in WITH_CRITICAL for at in further(folder))):
+        (run,) = at.cell.runs("critical")
+        plain_ms = mean((at.ms(NONE, "mean"), at.ms(CONTROL, "mean")))
+        ratios[bool(run.decided.get("applied"))].append(at.ms("critical", "mean") / plain_ms)
+    wrote, none = ratios[True], ratios[False]
+    assert (len(wrote), len(none)) == (6, 5)
+    assert f"14 of 34) it has {mean(wrote):.2f}, in the five in which it wrote none {mean(none):.2f}." in PAGE
+
+
+def test_our_own_scheduler_gains_with_either_allocator_as_the_page_says() -> None:
+    found = further("sixteen/glibc")
+    assert all(at.cell.word("scx") == GAIN for at in found)
+    means, p99s = zip(*(map(float, over_plain(at, "scx")) for at in found), strict=True)
+    said = f"{min(means):.2f} to {max(means):.2f} of the mean and {min(p99s):.2f} to {max(p99s):.2f} of p99"
+    assert f"with glibc's allocator {said}" in PAGE
 
 
 def test_the_page_has_what_was_done_beside_matrixmul() -> None:
