@@ -19,12 +19,10 @@ from experiments.results.store import Done, Store
 from .test_loads import check_nothing_is_left
 
 ARMS = (NONE, CONTROL, POLICY)
-SHORT = ("contests=['fanout','faker-lends']", "layouts=['flat']", "repetitions=1", "seconds=3")
+SHORT = ("contests=['fanout','faker-lends']", "layouts=['flat']", "repetitions=1", "seconds=10")
 TOLERANCE = 0.1
-"""On one core, where no thread can be on a worse core than another."""
-LOOKS, ATTEMPTS = 8, 3
-"""Of the policy in 3 s: one in 0.37 s. Where a look costs so much that the budget allows fewer, a workload
-may be further behind in a stretch of 3 s (docs/critical.md, "Fair between workloads"): measured again."""
+"""On one core, where no thread can be on a worse core than another. What is due is due in any 10 s, up to 8 %
+less where the budget allows a look in 1.6 s only (docs/critical.md, "Fair between workloads")."""
 
 
 @pytest.fixture
@@ -49,27 +47,18 @@ def part(run: RunResult) -> float:
 def test_neither_an_honest_service_nor_a_faker_changes_what_its_neighbour_gets(
     repository: Path, tmp_path: Path
 ) -> None:
-    for attempt in range(ATTEMPTS):
-        found = contests(repository, tmp_path / str(attempt))
-        if all(one.of(POLICY).decided["periods"] >= LOOKS for one in found):
-            break
-    for one in found:
-        check(one)
-    check_nothing_is_left()
-
-
-def contests(repository: Path, out: Path) -> tuple[Done, ...]:
-    """Both, each under all arms."""
     file = repository / "experiments/studies/fairness/host.toml"
-    command = [sys.executable, "-m", "experiments", "run", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "experiments", "run", str(file), "--out", str(tmp_path)]
     for setting in SHORT:
         command += ["--set", setting]
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "| flat | `fanout` | batch |" in (out / "report.md").read_text(encoding="utf-8")
-    found = Store(out, Contests).done()
+    assert "| flat | `fanout` | batch |" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    found = Store(tmp_path, Contests).done()
     assert {contest_and_layout(one.cell)[0] for one in found} == {"fanout", "faker-lends"}
-    return found
+    for one in found:
+        check(one)
+    check_nothing_is_left()
 
 
 def check(done: Done) -> None:
