@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dasec.critical.oracle import Oracle, OracleParameters
+from dataclasses import replace
+
+from dasec.critical.oracle import Oracle, OracleParameters, OracleState
 from dasec.model import NEUTRAL_WEIGHT, Decision, Period, PolicyState
 from dasec.plan import plan
 
@@ -42,6 +44,17 @@ def test_below_a_group_of_the_workloads_own_it_is_twenty_times_as_far_as_weights
     # 20 w + w = 2 × 1024, and no weight below an eighth
     nested = period(Group("a", [Row(20, READY), Row(20, READY)], nested=True))
     assert weights(knowing("a/0"), nested) == {(0, 0): 1950, (0, 1): 128}
+
+
+def test_below_a_group_of_the_workloads_own_it_owes_nothing_when_the_others_pause() -> None:
+    policy, owed = knowing("a/0"), []
+    for nested in (False, True):
+        busy, pause = (period(Group("a", [Row(20, READY), row], nested=nested)) for row in (Row(20), Row(0)))
+        raised = policy.decide(busy, policy.initial_state())
+        after_it = policy.decide(replace(pause, knobs=applied(busy, raised).knobs), raised.state).state
+        assert isinstance(after_it, OracleState)
+        owed.append(dict(after_it.owed).get("a", 0))
+    assert owed[0] > owed[1] == 0
 
 
 def test_a_name_may_be_a_beginning_and_a_thread_id_does_as_well() -> None:

@@ -125,13 +125,14 @@ def test_the_page_has_what_vms_of_16_threads_have() -> None:
 WITH_CRITICAL = ("sixteen/again", "sixteen/watched", "sixteen/glibc")
 
 
-def beside_the_plain_runs(guests: Sequence[Point], arm: str) -> str:
-    """The mean and its standard error, over guests, of that arm's mean over the mean of the plain runs'."""
-    ratios = [
-        at.ms(arm, "mean") / mean((at.ms(NONE, "mean"), at.ms(CONTROL, "mean")))
-        for at in guests
-        if at.cell.runs(arm)
-    ]
+def beside_plain(at: Point, arm: str) -> float:
+    """That arm's mean over the mean of the guest's two plain runs."""
+    return at.ms(arm, "mean") / mean((at.ms(NONE, "mean"), at.ms(CONTROL, "mean")))
+
+
+def over_guests(guests: Sequence[Point], arm: str) -> str:
+    """The mean of that, and its standard error."""
+    ratios = [beside_plain(at, arm) for at in guests if at.cell.runs(arm)]
     return f"{mean(ratios):.2f} ± {stdev(ratios) / len(ratios) ** 0.5:.2f}"
 
 
@@ -142,8 +143,8 @@ def test_what_a_daemon_does_to_vms_of_16_threads_is_as_the_pages_say() -> None:
     tcmalloc = [sixteen[-1], *again, *watched, *rebuilt]
     assert (len(tcmalloc), len(glibc)) == (11, 3)
     for arm, number in ((WATCHED, "nine guests (± one standard error)"), ("critical", "eight guests")):
-        here = beside_the_plain_runs(tcmalloc, arm)
-        said = f"{here} in {number}, with glibc's allocator {beside_the_plain_runs(glibc, arm)} in three"
+        here = over_guests(tcmalloc, arm)
+        said = f"{here} in {number}, with glibc's allocator {over_guests(glibc, arm)} in three"
         assert said in PAGE
         assert here in FINDINGS
     for guests, said in (
@@ -158,8 +159,7 @@ def test_critical_harms_vms_of_16_threads_whether_it_writes_a_knob_or_not_as_the
     ratios: dict[bool, list[float]] = {True: [], False: []}
     for at in (further("sixteen")[-1], *(at for folder in WITH_CRITICAL for at in further(folder))):
         (run,) = at.cell.runs("critical")
-        plain_ms = mean((at.ms(NONE, "mean"), at.ms(CONTROL, "mean")))
-        ratios[bool(run.decided.get("applied"))].append(at.ms("critical", "mean") / plain_ms)
+        ratios[bool(run.decided.get("applied"))].append(beside_plain(at, "critical"))
     wrote, none = ratios[True], ratios[False]
     assert (len(wrote), len(none)) == (6, 5)
     assert f"14 of 34) it has {mean(wrote):.2f}, in the five in which it wrote none {mean(none):.2f}." in PAGE
