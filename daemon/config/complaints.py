@@ -40,8 +40,13 @@ def path_of(location: Location) -> str:
 def nearest(word: str, known: Iterable[str]) -> str:
     """How to mend a name that is not among `known`."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(names)}"
+    close = meant(word, names)
+    return f"did you mean `{close}`?" if close else f"known here: {', '.join(names)}"
+
+
+def meant(word: str, names: Sequence[str]) -> str | None:
+    """Of the names the one that a misspelt one is like."""
+    return next(iter(difflib.get_close_matches(word, names, n=1)), None)
 
 
 def follows(detail: ErrorDetails, details: Sequence[ErrorDetails]) -> bool:

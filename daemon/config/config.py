@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,7 +20,7 @@ from ..policies import POLICIES, TABLES, Parameters, unlike_default
 from ..reservations.grants import CpuClass, Principle
 from ..reservations.parameters import Booking, ReservationParameters
 from . import toml_file
-from .complaints import Complaint, complaints_of, nearest, path_of
+from .complaints import Complaint, complaints_of, meant, nearest, path_of
 from .metrics import MetricsSection
 from .section import Section
 from .tables import section_of
@@ -275,11 +275,18 @@ def check(raw: Mapping[str, object], source: str) -> Config:
     return config
 
 
+def _is_misspelt(table: Mapping[str, object], schema: type[Section], wanted: Sequence[str]) -> bool:
+    """Whether one of these keys is there under an unknown name, of which there is a complaint already."""
+    known = sorted(schema.model_fields)
+    return any(key not in known and meant(key, known) in wanted for key in table)
+
+
 def _nobody(raw: Mapping[str, object]) -> Iterator[Complaint]:
     """There must be somebody to manage: a workload, or domains that opt in by themselves."""
     ways = (raw.get("libvirt"), "metadata"), (raw.get("containers"), "annotations")
     by_itself = any(isinstance(table, Mapping) and table.get(key) is True for table, key in ways)
-    if raw.get("workload", []) == [] and not by_itself:
+    misspelt = _is_misspelt(raw, Config, ("workload",))
+    if raw.get("workload", []) == [] and not by_itself and not misspelt:
         mend = (
             "give at least one [[workload]] with a name and a selector, or `metadata = true` in [libvirt], "
             "or `annotations = true` in [containers]"
@@ -296,7 +303,7 @@ def _selector_complaints(workloads: object) -> Iterator[Complaint]:
             continue
         where = path_of(("workload", index))
         given = [selector for selector in SELECTORS if selector in table]
-        if not given:
+        if not given and not _is_misspelt(table, WorkloadSection, SELECTORS):
             yield Complaint(
                 where, "selects nothing", "give one of `pids`, `cgroup`, `match`, `libvirt` or `container`"
             )

@@ -214,6 +214,16 @@ def test_a_mistake_is_one_line_with_its_place_and_how_to_mend_it(text: str, line
     assert not any("\n" in each for each in lines)
 
 
+def test_a_misspelt_key_is_not_missing_as_well() -> None:
+    assert said("[[workloads]]\nname = 'a'\npids = [1]\n") == [
+        "c.toml: workloads: unknown key: did you mean `workload`?"
+    ]
+    assert said("[[workload]]\nname = 'a'\npidz = [1]\n") == [
+        "c.toml: workload[0].pidz: unknown key: did you mean `pids`?"
+    ]
+    assert len(said("[[workload]]\nname = 'a'\nshares = [1]\n")) == 2
+
+
 def test_all_mistakes_are_said_at_once() -> None:
     lines = said(
         """
