@@ -76,7 +76,9 @@ class Encoder:
         if entry.violations:
             line["violations"] = entry.violations
         line["stages_ns"] = entry.stages._asdict()
-        line["cpu_ns"], line["rest"] = entry.outlay
+        line["cpu_ns"], line["rest"], unwatched = entry.outlay
+        if unwatched:
+            line["unwatched"] = True
         sealed, self._chain = seal(to_json(line), self._chain)
         return sealed
 
