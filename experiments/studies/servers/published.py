@@ -22,8 +22,7 @@ from . import curve
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "servers.png"
-CURVE = RESULTS / "curve/memcached-curve.jsonl"
-LIMITS_MS = (1.0, 2.0, 5.0)
+CURVES = RESULTS / "curve"
 ARMS = {CONTROL: "plain again", "critical": "`critical`", "oracle": "oracle", "scx": "`dasec scx`"}
 GAIN, NOTHING, HARM = "gain", "nothing", "harm"
 COLOURS = {CONTROL: "#999999", "critical": "#0072B2", "oracle": "#009E73", "scx": "#D55E00"}
@@ -179,7 +178,13 @@ def publish() -> None:
     click.echo(table(found))
     click.echo(words(found))
     draw(found, PICTURE)
-    host = curve.points(CURVE)
-    click.echo(curve.table(host))
-    click.echo(curve.held(host, LIMITS_MS))
-    curve.draw(host, CURVE.with_suffix(".png"))
+    hosts = curves()
+    for host in hosts.values():
+        click.echo(curve.table(host))
+    click.echo(curve.held(hosts))
+    curve.draw(hosts, CURVES / "curve.png")
+
+
+def curves() -> dict[str, tuple[curve.Point, ...]]:
+    """By server."""
+    return {file.removesuffix("-curve"): curve.points(CURVES / f"{file}.jsonl") for file in curve.FILES}
