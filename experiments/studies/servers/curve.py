@@ -98,7 +98,7 @@ def held(servers: Mapping[str, tuple[Point, ...]]) -> str:
 def draw(servers: Mapping[str, tuple[Point, ...]], path: Path) -> None:
     """p99 over the number of VMs, a panel a server: a line through the means, up to the worst VM."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter, LogLocator
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     figure = Figure(figsize=(13, 4.2), dpi=110, layout="constrained")
     panels = figure.subplots(1, len(servers))
@@ -110,7 +110,8 @@ def draw(servers: Mapping[str, tuple[Point, ...]], path: Path) -> None:
             axes.fill_between(vms, means, [one.worst_ms(arm) for one in found], color=colour, alpha=0.15)
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(9, 9)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xticks(vms, [f"{one.vms}\n{one.busy:.0%}" for one in found])
         axes.set_title(server)
         axes.grid(axis="y", alpha=0.3)
