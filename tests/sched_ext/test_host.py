@@ -18,7 +18,6 @@ from dasec.errors import ExitStatus
 from dasec.hosts.host import HostSettings
 from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
-from dasec.hosts.sched_ext.kernel import LIMITS_EVERY
 from dasec.linux import extwords, procfs
 from dasec.linux.sched_ext import state
 from dasec.model import Capabilities, Change, Core, Knob, KnobValue, Outcome, VcpuId
@@ -52,6 +51,11 @@ class Managed:
 
     def look(self) -> None:
         self.host.observe(roster(self.vcpus))
+
+    def sees(self, wanted: str) -> bool:
+        """Whether the kernel's state is that after one more look."""
+        self.look()
+        return state() == wanted
 
     def used_s(self, *, attended: bool = True) -> list[float]:
         """The CPU time of each in some seconds."""
@@ -154,9 +158,7 @@ def test_a_limit_that_somebody_sets_is_the_end_of_the_scheduler_and_is_kept(
     pair.set(pair.vcpus[0], Knob.WEIGHT, 2048)
     pair.set(pair.vcpus[1], Knob.AFFINITY, frozenset({Core(1)}))
     (vms["pair"].path / "cpu.max").write_text("20000 100000")
-    for _ in range(LIMITS_EVERY):
-        pair.look()
-    wait_for("disabled")
+    wait_until(lambda: pair.sees("disabled"), every_s=0.08)
     knobs = pair.host.observe(roster(pair.vcpus)).knobs
     assert [(one.weight, one.rescheduling_latency_ns) for one in knobs.values()] == [(None, None)] * 2
     assert os.sched_getaffinity(pair.vcpus[1].tid) == mask

@@ -29,8 +29,9 @@ so that a daemon that hangs does no lasting harm (docs/decisions/0051-sched-ext-
 LEAST_FRESH_NS = 1_000_000_000
 """At least so long: looks are some 80 ms apart, and the first ones may take longer."""
 
-LIMITS_EVERY = 60
-"""Looks between two walks over all groups for CPU limits: 5 s at 80 ms, as `dasec scx` does it."""
+LIMITS_EVERY_NS = 4_000_000_000
+"""From one walk over all groups for CPU limits to the next: with a look that comes up to 1 s later
+(critical/calm.py) within 5 s, as `dasec scx` does it."""
 
 
 class ExtKernel:
@@ -48,7 +49,7 @@ class ExtKernel:
         self._scheduler: Scheduler | None = None
         self._ended = False
         self._attended_ns = 0
-        self._looks = 0
+        self._walked_ns = 0
 
     def load(self, journal: WriteAhead) -> None:
         """From now on it schedules. Raises BpfUnavailable where it cannot."""
@@ -82,7 +83,7 @@ class ExtKernel:
         kernel has put it out, or somebody has set a CPU limit."""
         if self._scheduler is None:
             return True
-        if (limit := self._limit()) is not None:
+        if (limit := self._limit(clock_ns)) is not None:
             self._leave(f"{limit}, which only the kernel's own keeps")
             return False
         if (why := self._scheduler.ended()) is not None:
@@ -115,6 +116,8 @@ class ExtKernel:
             f" {printable(why)}",
         )
 
-    def _limit(self) -> str | None:
-        self._looks += 1
-        return next(limits(), None) if self._looks % LIMITS_EVERY == 0 else None
+    def _limit(self, clock_ns: int) -> str | None:
+        if clock_ns < self._walked_ns + LIMITS_EVERY_NS:
+            return None
+        self._walked_ns = clock_ns
+        return next(limits(), None)
