@@ -52,12 +52,10 @@ class Account(NamedTuple):
 
 
 class Outlay(NamedTuple):
-    """CPU time since the look before, and after how many periods the next look is. `unwatched`: nobody is
-    watched until then, so it sees nothing yet, and the one after it a period."""
+    """CPU time since the look before, and after how many periods the next look is."""
 
     cpu_ns: int = 0
     rest: int = 1
-    unwatched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Budget:
             rest = max(rest, self._paid(-balance_ns))
             if decision.rest > 1 and balance_ns < ceiling_ns:
                 rest = max(rest, self._paid(spent_ns * 100 // CALM_PERCENT))
-        return Account(balance_ns, clock_ns, cpu_ns), Outlay(spent_ns, rest, decision.unwatched)
+        return Account(balance_ns, clock_ns, cpu_ns), Outlay(spent_ns, rest)
 
     def _paid(self, debt_ns: int) -> int:
         """In how many periods that is earned, or forgiven."""

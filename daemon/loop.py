@@ -70,8 +70,8 @@ def control(parts: Parts, pace: Pace) -> Restored:
             after = _observe(parts)
             if gap := gap_between(before, after, outlay.rest * parts.budget.period_ns):
                 parts.announcer.note(gap)
-            if before is None or after is None or gap or outlay.unwatched:
-                before, outlay = after if outlay.unwatched else after or before, Outlay()
+            if before is None or after is None or gap:
+                before, outlay = after or before, Outlay()
                 continue
             seen_ns = time.monotonic_ns()
             period = between(index, before, after)
@@ -82,11 +82,10 @@ def control(parts: Parts, pace: Pace) -> Restored:
             applied_ns = time.monotonic_ns()
             took = Stages(seen_ns - started_ns, decided_ns - seen_ns, applied_ns - decided_ns, recorded_ns)
             account, outlay = parts.budget.pay(account, after.clock_ns, time.process_time_ns(), decision)
-            if outlay.unwatched:
-                parts.host.pause()
-            told = after.clock_ns, pace.late, period, decision, results, planned.violations, took, outlay
+            wrong, at_ns = planned.violations, after.clock_ns
+            entry = Entry(at_ns, pace.late, period, decision, results, wrong, took, outlay)
             for witness in parts.witnesses:
-                witness.write(Entry(*told), state)
+                witness.write(entry, state)
             before, state, index = after, decision.state, index + 1
             recorded_ns = time.monotonic_ns() - applied_ns
     finally:
@@ -110,8 +109,10 @@ def _apply(parts: Parts, changes: Sequence[Change], guarded: bool) -> tuple[Resu
     """Apply, and announce when writing begins or ceases to fail as a whole."""
     if not changes:
         return ()
-    unguarded = (Result(change, Outcome.REJECTED, "no keeper yet") for change in changes)
-    results = tuple(map(shown, parts.host.apply(changes)) if guarded else unguarded)
+    if guarded:
+        results = tuple(map(shown, parts.host.apply(changes)))
+    else:
+        results = tuple(Result(change, Outcome.REJECTED, "no keeper yet") for change in changes)
     refused = {result.detail for result in results if result.outcome is Outcome.REJECTED}
     whole = len(refused) == 1 and all(result.outcome is Outcome.REJECTED for result in results)
     trouble = f"cannot write any knob: {refused.pop()}: trying again every period" if whole else None

@@ -280,7 +280,8 @@ class Stake(NamedTuple):
 
 class WorkloadKnobs(NamedTuple):
     """What a policy wants of a workload as a whole. `caps`: how its limit, or the quotas that it was given,
-    fall on the groups of its vCPUs: those that should change, in millionths of a core; 0: as without us."""
+    fall on the groups of its vCPUs: those that should change, in millionths of a core; 0 is as it is without
+    us."""
 
     caps: Mapping[VcpuId, int]
 
@@ -291,8 +292,8 @@ class Decision:
 
     A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
     the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
-    `rest`: after how many periods the next one is needed; `unwatched`: nobody need be watched until then.
-    `can_wait`: it may come later, since the rule goes by the length of the period. `workloads`: by name.
+    `rest`: after how many periods the next decision is needed. `can_wait`: whether it may come later, because
+    the rule weighs what it sees by the length of the period (budget.py). `workloads`: by name.
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
@@ -301,7 +302,6 @@ class Decision:
     stakes: Mapping[VcpuId, Stake] = field(default_factory=dict)
     rest: int = 1
     can_wait: bool = False
-    unwatched: bool = False
     workloads: Mapping[str, WorkloadKnobs] = field(default_factory=dict)
 
 

@@ -92,14 +92,6 @@ class WakeEdges(Protocol):
         """Follow these threads and no others; threads with the same number are siblings. By number: how many
         there is no room for."""
 
-    def pause(self) -> None:
-        """Count nothing, and cost nobody anything, until it is resumed. Who is followed stays so.
-        Idempotent."""
-
-    def resume(self) -> None:
-        """Count again. What threads were doing meanwhile is not known: of a sleep or a burst that is under
-        way, no more than what is left of it counts. Idempotent."""
-
     def read(self) -> Reading:
         """The totals now. A thread that ended stays until it is not followed any more."""
 
@@ -117,12 +109,6 @@ class NoEdges:
     def follow(self, workload_of: Mapping[VcpuId, int]) -> Mapping[int, int]:  # noqa: ARG002  # as in WakeEdges
         """Nobody is followed, as whoever reads the level knows."""
         return {}
-
-    def pause(self) -> None:
-        """Nothing is counted anyway."""
-
-    def resume(self) -> None:
-        """Nothing is counted still."""
 
     def read(self) -> Reading:
         """Nothing."""

@@ -150,7 +150,7 @@ class BpfObject:
         self._image = image
         self._name = name
         self._handle: int | None = handle
-        self._links: dict[str, int] = {}
+        self._links: list[int] = []
         self._maps: list[mmap.mmap] = []
         self._descriptors: list[int] = []
 
@@ -163,15 +163,7 @@ class BpfObject:
         link = _library().bpf_program__attach(self._program(name))
         if not link:
             raise BpfUnavailable(f"the kernel does not let us attach {name}: {_why(ctypes.get_errno())}")
-        self._links[name] = link
-
-    def is_attached(self, name: str) -> bool:
-        """Whether it runs where its section says."""
-        return name in self._links
-
-    def detach(self, name: str) -> None:
-        """It runs no more, until it is attached again."""
-        _library().bpf_link__destroy(_Pointer(self._links.pop(name)))
+        self._links.append(link)
 
     def attach_operations(self, name: str) -> None:
         """Let the kernel call the operations (struct_ops) of that map, for as long as this process lives and
@@ -182,7 +174,7 @@ class BpfObject:
             raise BpfUnavailable(f"the kernel does not take {name}: {_why(ctypes.get_errno())}")
         descriptor = int(_library().bpf_map__fd(operations))
         if _library().bpf_link__fd(_Pointer(link)) != descriptor:
-            self._links[name] = link
+            self._links.append(link)
             return
         # libbpf before 1.2 fills the map, and knows no link of it.
         asked = struct.pack("=IIII", descriptor, 0, _BPF_STRUCT_OPS, 0).ljust(64, b"\0")
@@ -209,7 +201,7 @@ class BpfObject:
         """Detach, unload, free. Idempotent; views that are still exported stay readable."""
         if self._handle is None:
             return
-        for link in self._links.values():
+        for link in self._links:
             _library().bpf_link__destroy(_Pointer(link))
         for descriptor in self._descriptors:
             os.close(descriptor)

@@ -607,47 +607,6 @@ int follow(struct order *order)
 	return followed ? 0 : 3;
 }
 
-struct renewal {
-	__u32 slots; /* how many to go through */
-	__u32 unused;
-};
-
-static long renew_slot(__u32 slot, void *ctx)
-{
-	struct thread *thread = bpf_map_lookup_elem(&threads, &slot);
-
-	if (!thread)
-		return 1;
-	thread->state = UNKNOWN;
-	thread->since_ns = bpf_ktime_get_ns();
-	thread->episode_ns = 0;
-	thread->in_chain = 0;
-	thread->early = 0;
-	return 0;
-}
-
-#define MOST_CORES 8192 /* CONFIG_NR_CPUS at most */
-
-static long renew_core(__u32 number, void *ctx)
-{
-	__u32 zero = 0;
-	struct core *core = bpf_map_lookup_percpu_elem(&cores, &zero, number);
-
-	if (!core)
-		return 1;
-	core->pid = 0;
-	return 0;
-}
-
-/* Before the programs run again that were detached: nobody knows what threads have been doing. What was counted stays. */
-SEC("syscall")
-int renew(struct renewal *asked)
-{
-	bpf_loop(asked->slots, renew_slot, 0, 0);
-	bpf_loop(MOST_CORES, renew_core, 0, 0);
-	return 0;
-}
-
 /* Follow it no longer. */
 SEC("syscall")
 int forget(struct order *order)

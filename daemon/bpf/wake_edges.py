@@ -36,10 +36,6 @@ _KEY = struct.Struct("<II")
 _VALUE = struct.Struct("<QQ")
 
 
-class _Renewal(ctypes.Structure):
-    _fields_ = (("slots", ctypes.c_uint32), ("unused", ctypes.c_uint32))
-
-
 class _Order(ctypes.Structure):
     _fields_ = (
         ("slot", ctypes.c_uint32),
@@ -75,9 +71,6 @@ class BpfEdges:
             self._object.close()
             raise
         self._order = _Order()
-        self._renewal = _Renewal()
-        self._renew = self._object.program("renew", self._renewal)
-        self._paused = False
         self._follow = self._object.program("follow", self._order)
         self._forget = self._object.program("forget", self._order)
         rows = memoryview(self._object.view("threads", slots * ROW_BYTES))
@@ -96,25 +89,6 @@ class BpfEdges:
         self._used = 0
         self._threads: dict[VcpuId, Activity] = {}
         self._near: dict[VcpuId, Wakers] = {}
-
-    def pause(self) -> None:
-        """See WakeEdges. What marks interrupts stays attached: one whose beginning is not seen would be no
-        interrupt at its end."""
-        if not self._paused:
-            for program in _PROGRAMS[self.level]:
-                self._object.detach(program)
-            self._paused = True
-
-    def resume(self) -> None:
-        """See WakeEdges. Raises OSError if the kernel takes a program no more."""
-        if not self._paused:
-            return
-        self._renewal.slots = self._used
-        self._renew.run()
-        for program in _PROGRAMS[self.level]:
-            if not self._object.is_attached(program):
-                self._attach_again(program)
-        self._paused = False
 
     def follow(self, workload_of: Mapping[VcpuId, int]) -> Mapping[int, int]:
         """Follow these threads and no others, of each workload its part. By workload: how many have no slot.
@@ -162,12 +136,6 @@ class BpfEdges:
         self._table.close()
         self._totals.release()
         self._object.close()
-
-    def _attach_again(self, program: str) -> None:
-        try:
-            self._object.attach(program)
-        except libbpf.BpfUnavailable as reason:
-            raise OSError(str(reason)) from reason
 
     def _seat_some(self) -> None:
         """As many of those who wait as there are slots; one that has ended waits no more."""

@@ -13,7 +13,7 @@ from ..bandwidth.rule import NO_CAPS, CapMemory, Capping, caps_of_all
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from ..policy import Kind
 from .answers import waited_for
-from .calm import calmer, rest_after
+from .calm import calmer, periods_to_rest
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
@@ -66,15 +66,8 @@ class _Draft:
     excess: list[int] = field(default_factory=list)
     waited_for: dict[str, set[VcpuId]] = field(default_factory=dict)
     """The critical vCPUs of each workload that was judged."""
-    lowered: bool = False
-    """Whether anybody is whose weight its neighbours meet."""
     low: dict[VcpuId, int] = field(default_factory=dict)
     """The scores of those who may have to yield (latency.py)."""
-
-    @property
-    def has_unjudged(self) -> bool:
-        """Whether a vCPU has not been seen for long enough."""
-        return any(memory.periods < SEASONED for memory in self.memories)
 
 
 class _Terms(NamedTuple):
@@ -120,14 +113,19 @@ class Critical:
         )
         for workload, seen in zip(period.workloads, looks, strict=True):
             if seen.memories or seen.charges:
-                _judge(workload, seen, ageing.steps, past, terms, draft)
+                verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
+                _weigh(workload, seen, verdict, past, terms, draft)
+                draft.low |= low(seen.memories, verdict.scores)
+                draft.waited_for[workload.name] = waited_for(seen.memories, verdict, rules.burst_ns)
+                if seen.memories and verdict.level is Counting.NONE:
+                    draft.blind.append(workload.name)
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
         wishes = merged(draft.knobs, delays.wanted_ns)
         capping = self._cap(period, draft, known.holdings)
         lending = self._lend(period, draft, known.loans)
         neutral = tuple(draft.neutral.items())
-        stirred = bool(wishes or capping.holdings or lending.loans) or draft.has_unjudged
-        calm = calmer(known.calm, stirred=stirred, lowered=draft.lowered)
+        unjudged = any(memory.periods < SEASONED for memory in draft.memories)
+        calm = calmer(known.calm, stirred=unjudged or bool(wishes) or bool(capping.holdings or lending.loans))
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
@@ -141,11 +139,10 @@ class Critical:
             capping.holdings,
             lending.loans,
         )
-        rest, unwatched = rest_after(calm)
+        rest = periods_to_rest(calm)
         reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
-        caps = {**capping.wanted, **lending.wanted}
-        decided = wishes, reasons, after, draft.stakes, rest
-        return Decision(*decided, can_wait=True, unwatched=unwatched, workloads=caps)
+        workloads = {**capping.wanted, **lending.wanted}
+        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, workloads=workloads)
 
     def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
         """Caps where a limit binds, if they are asked for."""
@@ -172,7 +169,6 @@ def _look(
         if weight is not None:
             seen.weights[id_] = weight
             neutral = draft.neutral[id_] = neutral_of.get(id_, weight)
-            draft.lowered |= weight != neutral and not workload.nested
             if used and used is not IDLE:
                 run_ns, ready_ns = used.consumed_ns, used.ready_ns
                 if strict:
@@ -191,16 +187,6 @@ def _look(
             seen.memories.append(memory)
             seen.excess.append(excess)
     return seen
-
-
-def _judge(workload: Workload, seen: _Seen, steps: int, past: _Past, terms: _Terms, draft: _Draft) -> None:
-    """Who is critical in one workload, and what follows from it."""
-    verdict = judge(seen.memories, seen.excess, terms.rules, steps)
-    _weigh(workload, seen, verdict, past, terms, draft)
-    draft.low |= low(seen.memories, verdict.scores)
-    draft.waited_for[workload.name] = waited_for(seen.memories, verdict, terms.rules.burst_ns)
-    if seen.memories and verdict.level is Counting.NONE:
-        draft.blind.append(workload.name)
 
 
 def _weigh(

@@ -71,10 +71,6 @@ class Host(Protocol):
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Journal, check identity, write. One Result a Change, in order; never raises for one thread."""
 
-    def pause(self) -> None:
-        """Watch nobody until observe() is called again, which begins anew: what was done meanwhile is not
-        counted. Knobs stay as they are."""
-
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""
 

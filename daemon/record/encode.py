@@ -76,9 +76,7 @@ class Encoder:
         if entry.violations:
             line["violations"] = entry.violations
         line["stages_ns"] = entry.stages._asdict()
-        line["cpu_ns"], line["rest"], unwatched = entry.outlay
-        if unwatched:
-            line["unwatched"] = True
+        line["cpu_ns"], line["rest"] = entry.outlay
         sealed, self._chain = seal(to_json(line), self._chain)
         return sealed
 

@@ -99,7 +99,6 @@ class PeriodLine(TypedDict, total=False):
     stages_ns: Mapping[str, int]
     cpu_ns: int
     rest: int
-    unwatched: bool
 
 
 @dataclass(frozen=True, slots=True)

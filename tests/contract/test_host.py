@@ -188,23 +188,6 @@ def test_after_a_restore_the_host_can_go_on(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("knob", THREAD_KNOBS)
-def test_a_pause_leaves_knobs_as_they_are_and_ends_with_the_next_look(stage: Stage, knob: Knob) -> None:
-    skip_unless_capable(stage, knob)
-    vcpu = stage.spawn()
-    before = stage.held_by_kernel(vcpu)
-    stage.host.observe(roster([vcpu]))
-    stage.host.apply([change(vcpu, knob)])
-    stage.host.pause()
-    stage.host.pause()
-    assert stage.held_by_kernel(vcpu) != before
-    assert list(stage.host.observe(roster([vcpu])).counters) == [vcpu]
-    assert shown(stage, vcpu, knob) == NEW[knob]
-    stage.host.pause()
-    assert stage.host.restore().put_back >= 1
-    assert stage.held_by_kernel(vcpu) == before
-
-
-@pytest.mark.parametrize("knob", THREAD_KNOBS)
 def test_a_foreign_write_is_yielded_to_within_a_period_and_survives_restore(stage: Stage, knob: Knob) -> None:
     skip_unless_capable(stage, knob)
     vcpu = stage.spawn()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -337,44 +336,6 @@ def test_what_came_between_two_readings_is_their_difference(monitor: BpfEdges, a
     assert after.threads[sleeper.id].sibling - before.threads[sleeper.id].sibling == 6
     new = {pair: edge.wakeups for pair, edge in after.edges.items() if before.edges.get(pair) != edge}
     assert new == {(second.id, sleeper.id): 6}
-
-
-def test_what_is_done_during_a_pause_is_not_counted_and_what_comes_after_it_is(
-    monitor: BpfEdges, actors: list[Actor]
-) -> None:
-    sleeper = target(actors)
-    planters = [planter((sleeper, count)) for count in (4, 6, 5)]
-    monitor.follow({actor.id: 0 for actor in (sleeper, *planters)})
-    run(actors, planters[0])
-    sleeper.wait_until_asleep()
-    monitor.pause()
-    monitor.pause()
-    run(actors, planters[1])
-    sleeper.wait_until_asleep()
-    paused = monitor.read().threads[sleeper.id]
-    began_ns = time.monotonic_ns()
-    monitor.resume()
-    monitor.resume()
-    run(actors, planters[2])
-    sleeper.wait_until_asleep()
-    after = monitor.read()
-    lasted_ns = time.monotonic_ns() - began_ns
-    assert (paused.sibling, after.threads[sleeper.id].sibling) == (4, 9)
-    assert {waker for waker, _ in after.edges} == {planters[0].id, planters[2].id}
-    then = after.threads[sleeper.id]
-    if monitor.level is Level.FULL:
-        assert 0 < then.run_ns - paused.run_ns < lasted_ns
-        assert then.sleep_ns - paused.sleep_ns < lasted_ns
-        assert then.bursts - paused.bursts == 5
-        assert after.missed == 0
-
-
-def test_a_monitor_that_is_closed_during_a_pause_leaves_nothing_in_the_kernel(level: Level) -> None:
-    before = sorted(os.listdir("/proc/self/fd"))
-    monitor = BpfEdges(level, slots=4, edges=4)
-    monitor.pause()
-    monitor.close()
-    assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 def test_nobody_asked_is_nothing_counted() -> None:

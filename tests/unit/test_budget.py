@@ -27,7 +27,7 @@ def live(
     for cost_ns in costs_ns:
         clock_ns += rest * budget.period_ns
         cpu_ns += cost_ns
-        account, (spent_ns, rest, _) = budget.pay(account, clock_ns, cpu_ns, decision)
+        account, (spent_ns, rest) = budget.pay(account, clock_ns, cpu_ns, decision)
         assert spent_ns == cost_ns
         rests.append(rest)
     return rests

@@ -178,56 +178,6 @@ def test_where_nothing_is_to_be_done_the_next_looks_are_later() -> None:
     assert run.last.rest == 1  # there is somebody to be judged
 
 
-def test_where_nothing_is_done_for_seconds_nobody_is_watched_but_now_and_then() -> None:
-    run = Run()
-    watched_periods = sum(live_in_time(run, FAN_OUT) for _ in range(130))
-    assert run.last.can_wait
-    looks = [(live_in_time(run, FAN_OUT), run.last.rest, run.last.unwatched) for _ in range(6)]
-    assert sorted(looks) == [(1, 2, False)] * 3 + [(2, 12, True)] * 3
-    assert watched_periods * 80 > 19_000
-    run.live([*FAN_OUT, background()])
-    assert (run.last.rest, run.last.unwatched) == (1, False)
-
-
-def is_pausing(run: Run) -> bool:
-    """Whether nobody is watched until the next look."""
-    return run.last.unwatched
-
-
-def live_in_time(run: Run, rows: Sequence[Row]) -> int:
-    """That until the next look that it asks for; how many periods that one saw."""
-    seen = 1 if run.last.unwatched else run.last.rest
-    run.live(times(seen, rows), length_ms=80 * seen)
-    return seen
-
-
-def test_whoever_is_lowered_beside_others_is_watched_all_the_time() -> None:
-    rows = [*FAN_OUT, background(), background()]
-    strict, nested = Run(), Run()
-    for _ in range(200):
-        strict.live(rows)
-        nested.live(rows, nested=True)
-        assert not strict.last.unwatched
-    assert strict.weight(4) < 1024
-    assert nested.last.unwatched or nested.last.rest == 2
-
-
-@pytest.mark.parametrize("seen", range(1, 14))
-def test_a_step_of_load_while_nobody_is_watched_is_answered_within_25_periods(seen: int) -> None:
-    waiting = background(consumed_ms=15, ready_ms=25)
-    run = Run()
-    while not is_pausing(run):
-        run.live([*FAN_OUT, ASLEEP_ROW], nested=True)
-    passed = seen  # of the pause, and of the period after it in which they are watched again
-    run.live([*FAN_OUT, waiting], nested=True)
-    while run.weight(0) < 4 * run.weight(4):
-        assert not is_pausing(run)
-        periods = run.last.rest
-        run.live(times(periods, [*FAN_OUT, waiting]), length_ms=80 * periods, nested=True)
-        passed += periods
-    assert passed <= 25
-
-
 @pytest.mark.parametrize("every", [1, 4, 12, 20])
 def test_a_step_of_load_is_answered_within_25_periods_however_late_the_looks_are(every: int) -> None:
     waiting = background(consumed_ms=15, ready_ms=25)

@@ -216,9 +216,6 @@ class FakeHost:
         """Check, then write exactly."""
         return tuple(self._apply(change) for change in changes)
 
-    def pause(self) -> None:
-        """It costs nobody anything, so it goes on watching."""
-
     def restore(self) -> Restored:
         """Put every held knob back."""
         return self._put_back(list(self._held))

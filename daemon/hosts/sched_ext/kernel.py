@@ -29,9 +29,9 @@ so that a daemon that hangs does no lasting harm (docs/decisions/0051-sched-ext-
 LEAST_FRESH_NS = 1_000_000_000
 """At least so long: looks are some 80 ms apart, and the first ones may take longer."""
 
-LIMITS_EVERY_NS = 4_000_000_000
-"""From one walk over all groups for CPU limits to the next: with a look that comes up to 1 s later
-(critical/calm.py) within 5 s, as `dasec scx` does it."""
+LIMITS_EVERY_NS = 3_000_000_000
+"""From one walk over all groups for CPU limits to the next: with a look that comes up to 1.6 s later
+(budget.py) within 5 s, as `dasec scx` does it."""
 
 
 class ExtKernel:

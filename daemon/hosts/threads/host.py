@@ -134,7 +134,6 @@ class ThreadsHost:
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
         """The state of every vCPU of the roster now."""
-        self._edges.resume()
         self._turn += 1
         clock_ns = time.monotonic_ns()
         again = self._turn % RETRY_PERIODS == 0 and self._crew.has_skipped()
@@ -159,10 +158,6 @@ class ThreadsHost:
         if any(one.outcome is Outcome.REJECTED and one.change.knob is Knob.AFFINITY for one in results):
             self._list_workloads()  # somebody else may have changed what is allowed
         return results
-
-    def pause(self) -> None:
-        """Watch nobody until observe() is called again."""
-        self._edges.pause()
 
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""

@@ -139,9 +139,6 @@ class Daemon:
         """The next look. Background computed for so long since the last one."""
         length_ns = self.next_ns - self.clock_ns
         self.clock_ns = self.next_ns
-        if self._outlay.unwatched:  # so it has seen nothing yet
-            self._outlay, self._cpu_ns = Outlay(), self._cpu_ns + self._look_ns
-            return
         period = self.machine.period(self._index, length_ns, computed_ns)
         decision = self._policy.decide(period, self._state)
         changes = plan(period, decision).changes

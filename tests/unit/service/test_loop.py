@@ -63,17 +63,12 @@ class Listener:
 
 
 class Moody(FakeHost):
-    """Fails to observe, or refuses to write, in the turns that it is told. Knows when it was paused."""
+    """Fails to observe, or refuses to write, in the turns that it is told."""
 
     blind: Sequence[int] = ()
     full: Sequence[int] = ()
     why = "nothing written: disk full"
     turn_number = 0
-    paused_after: list[int]
-    """After how many looks."""
-
-    def pause(self) -> None:
-        self.paused_after.append(self.turn_number)
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
         self.turn_number += 1
@@ -116,19 +111,6 @@ class Drowsy:
 
 
 @dataclass(frozen=True)
-class Inattentive:
-    """A policy that lets nobody be watched for two periods after each of its decisions."""
-
-    name: str = "inattentive"
-
-    def initial_state(self) -> PolicyState:
-        return PolicyState()
-
-    def decide(self, period: Period, state: PolicyState) -> Decision:
-        return Decision(rest=2, unwatched=True)
-
-
-@dataclass(frozen=True)
 class Patient:
     """A policy whose decisions can wait."""
 
@@ -146,7 +128,6 @@ class Scene:
 
     def __init__(self, periods: int) -> None:
         self.host = Moody(2)
-        self.host.paused_after = []
         self.vcpus = [self.host.spawn(pid, tid) for pid, tid in ((1, 1), (1, 2), (3, 3), (3, 4))]
         self.roster = [RosterEntry("a", 1024, ((1, 1), (1, 2))), RosterEntry("b", 1024, ((3, 3), (3, 4)))]
         self.hours = Hours(self.host, periods, behaviour=[(self.vcpus[0], HUNGRY)])
@@ -212,24 +193,6 @@ def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:
     scene.run(Drowsy())
     lengths = [entry.period.length_ns // PERIOD_NS for entry, _ in scene.listener.heard]
     assert lengths == [1, 3, 3, 3]
-
-
-def test_what_is_done_while_nobody_is_watched_is_in_no_period() -> None:
-    scene = Scene(5)
-    scene.run(Inattentive())
-    entries = [entry for entry, _ in scene.listener.heard]
-    assert [entry.period.length_ns for entry in entries] == [PERIOD_NS] * 3
-    starts = [entry.clock_ns // PERIOD_NS for entry in entries]
-    assert [later - sooner for sooner, later in zip(starts, starts[1:], strict=False)] == [3, 3]
-    assert scene.host.paused_after == [2, 4, 6]
-
-
-def test_a_look_that_fails_after_a_pause_is_made_again_a_period_later() -> None:
-    scene = Scene(6)
-    scene.host.blind = (3,)
-    scene.run(Inattentive())
-    entries = [entry for entry, _ in scene.listener.heard]
-    assert [entry.period.length_ns for entry in entries] == [PERIOD_NS] * 3
 
 
 def test_a_reload_that_keeps_the_policy_loses_no_period_and_no_state() -> None:

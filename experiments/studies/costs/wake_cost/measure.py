@@ -3,7 +3,7 @@
     python experiments/studies/costs/wake_cost/measure.py [REPETITIONS]
 
 Two rounds of `off` in each repetition are the control (A/A). "untracked": the monitor is attached, these
-threads are not followed. "paused": they are followed, and it is paused.
+threads are not followed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,7 @@ BLOCKS = 8
 """The fastest of so many short runs is what other work on the machine disturbed least."""
 
 SOURCE = Path(__file__).with_name("pingpong.c")
-STATES = (
-    "off",
-    "off again",
-    "edges untracked",
-    "edges tracked",
-    "full untracked",
-    "full tracked",
-    "full paused",
-)
+STATES = ("off", "off again", "edges untracked", "edges tracked", "full untracked", "full tracked")
 
 
 class PingPong:
@@ -73,10 +65,8 @@ def measured(state: str, game: PingPong) -> float:
     level, tracking = state.split()
     monitor = BpfEdges(Level(level))
     try:
-        if tracking != "untracked":
+        if tracking == "tracked":
             monitor.follow(dict.fromkeys(game.threads, 0))
-        if tracking == "paused":
-            monitor.pause()
         return game.wakeup_ns()
     finally:
         monitor.close()
