@@ -28,7 +28,7 @@ from tests.contract.stage import roster
 
 from ..host.running import burner
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, Vm, identity, in_the_end, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, SOON_S, Vm, identity, in_the_end, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 
@@ -158,7 +158,7 @@ def test_a_limit_that_somebody_sets_is_the_end_of_the_scheduler_and_is_kept(
     pair.set(pair.vcpus[0], Knob.WEIGHT, 2048)
     pair.set(pair.vcpus[1], Knob.AFFINITY, frozenset({Core(1)}))
     (vms["pair"].path / "cpu.max").write_text("20000 100000")
-    wait_until(lambda: pair.sees("disabled"), every_s=0.08)
+    wait_until(lambda: pair.sees("disabled"), patience_s=SOON_S, every_s=1.6)  # as seldom as it may look
     knobs = pair.host.observe(roster(pair.vcpus)).knobs
     assert [(one.weight, one.rescheduling_latency_ns) for one in knobs.values()] == [(None, None)] * 2
     assert os.sched_getaffinity(pair.vcpus[1].tid) == mask

@@ -25,6 +25,7 @@ from experiments.studies.servers.published import (
 
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
 README = (HERE / "README.md").read_text(encoding="utf-8")
+FIRST_PAGE = (HERE.parents[2] / "README.md").read_text(encoding="utf-8")
 KEPT = tuple(cells())
 PRESENT = tuple(cells(RESULTS / "present"))
 
@@ -285,6 +286,7 @@ def test_our_scheduler_holds_eight_or_nine_vms_where_the_plain_kernel_holds_thre
     assert held_by("none", 2) == held_by("none-again", 2) == [3, 5, 3]
     assert held_by("critical", 2) == [3, 6, 3]
     assert (held_by("none", 5), held_by("critical", 5)) == ([3, 7, 5], [3, 8, 7])
+    assert "three memcached or five nginx VMs, [nine on our scheduler]" in FIRST_PAGE
 
 
 def test_on_the_fullest_host_critical_has_a_third_to_two_thirds_of_the_plain_kernels_p99() -> None:
