@@ -79,11 +79,12 @@ def control(parts: Parts, pace: Pace) -> Restored:
             planned = plan(period, decision)
             decided_ns = time.monotonic_ns()
             results = _apply(parts, planned.changes, guarded)
+            parts.host.watch(not decision.unwatched)
             applied_ns = time.monotonic_ns()
             took = Stages(seen_ns - started_ns, decided_ns - seen_ns, applied_ns - decided_ns, recorded_ns)
             account, outlay = parts.budget.pay(account, after.clock_ns, time.process_time_ns(), decision)
-            wrong, at_ns = planned.violations, after.clock_ns
-            entry = Entry(at_ns, pace.late, period, decision, results, wrong, took, outlay)
+            told = period, decision, results, planned.violations, took, outlay
+            entry = Entry(after.clock_ns, pace.late, *told)
             for witness in parts.witnesses:
                 witness.write(entry, state)
             before, state, index = after, decision.state, index + 1
@@ -109,10 +110,8 @@ def _apply(parts: Parts, changes: Sequence[Change], guarded: bool) -> tuple[Resu
     """Apply, and announce when writing begins or ceases to fail as a whole."""
     if not changes:
         return ()
-    if guarded:
-        results = tuple(map(shown, parts.host.apply(changes)))
-    else:
-        results = tuple(Result(change, Outcome.REJECTED, "no keeper yet") for change in changes)
+    rejected = (Result(change, Outcome.REJECTED, "no keeper yet") for change in changes)
+    results = tuple(map(shown, parts.host.apply(changes) if guarded else rejected))
     refused = {result.detail for result in results if result.outcome is Outcome.REJECTED}
     whole = len(refused) == 1 and all(result.outcome is Outcome.REJECTED for result in results)
     trouble = f"cannot write any knob: {refused.pop()}: trying again every period" if whole else None

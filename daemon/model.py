@@ -205,9 +205,8 @@ NO_LIMITS = Limits(0, 0, 0, {})
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The cores that we may use, and the NUMA node of each. `capacity_of`: where they are not all alike, how
-    much each does in a time, the largest 1024. `whole_of`: where there are SMT siblings, a number that those
-    of one physical core have in common."""
+    """The cores that we may use, and each one's NUMA node. `capacity_of`: if they differ, what each does in
+    a time, the largest 1024. `whole_of`: a number that SMT siblings of one physical core have in common."""
 
     cores: tuple[Core, ...]
     node_of: Mapping[Core, int]
@@ -227,7 +226,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything `observe` saw at one instant: running totals and present knobs."""
+    """Everything `observe` saw at one instant: totals, knobs, and whether wake-ups are `unwatched`."""
 
     clock_ns: int
     topology: Topology
@@ -235,14 +234,15 @@ class Snapshot:
     counters: Mapping[VcpuId, Counters]
     knobs: Mapping[VcpuId, Knobs]
     limits: Mapping[str, Limits] = field(default_factory=dict)
+    unwatched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
     """What happened between two snapshots.
 
-    `usage` holds only vCPUs that were there at both ends; one that has just come has
-    knobs and a core but no usage, and no rule may judge it yet.
+    `usage` holds only vCPUs that were there at both ends; one that has just come has knobs and a core but no
+    usage, and no rule may judge it yet. `unwatched`: who woke whom was not counted.
     """
 
     index: int
@@ -253,6 +253,7 @@ class Period:
     knobs: Mapping[VcpuId, Knobs]
     core_of: Mapping[VcpuId, Core]
     limits: Mapping[str, Limits] = field(default_factory=dict)
+    unwatched: bool = False
 
 
 class Reason(NamedTuple):
@@ -266,8 +267,8 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyState:
-    """What a policy remembers from period to period. Policies extend it with plain
-    numbers, strings, VcpuIds and tuples of them, so that a record can hold it."""
+    """What a policy remembers. Policies extend it with plain numbers, strings, VcpuIds and tuples of them, so
+    that a record can hold it."""
 
 
 class Stake(NamedTuple):
@@ -280,8 +281,7 @@ class Stake(NamedTuple):
 
 class WorkloadKnobs(NamedTuple):
     """What a policy wants of a workload as a whole. `caps`: how its limit, or the quotas that it was given,
-    fall on the groups of its vCPUs: those that should change, in millionths of a core; 0 is as it is without
-    us."""
+    fall on the groups of its vCPUs: those that should change, in millionths of a core; 0: as without us."""
 
     caps: Mapping[VcpuId, int]
 
@@ -292,8 +292,8 @@ class Decision:
 
     A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
     the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
-    `rest`: after how many periods the next decision is needed. `can_wait`: whether it may come later, because
-    the rule weighs what it sees by the length of the period (budget.py). `workloads`: by name.
+    `rest`: after how many periods the next one is needed; `unwatched`: until then nobody need be watched.
+    `can_wait`: it may come later, since the rule goes by the length of the period. `workloads`: by name.
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
@@ -302,6 +302,7 @@ class Decision:
     stakes: Mapping[VcpuId, Stake] = field(default_factory=dict)
     rest: int = 1
     can_wait: bool = False
+    unwatched: bool = False
     workloads: Mapping[str, WorkloadKnobs] = field(default_factory=dict)
 
 
@@ -368,8 +369,8 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What `restore` did: knobs put back; left alone because somebody else changed them since; of threads
-    that are gone; not put back, with why; and slices of threads that left the fair class, held till it is."""
+    """What `restore` did: knobs put back; left alone, since somebody else changed them; of threads that are
+    gone; not put back, with why; and slices of threads that left the fair class, held till it is."""
 
     put_back: int
     left_alone: tuple[str, ...]
@@ -390,9 +391,8 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """What a host leaves out for want of room. By workload, now: threads beyond the bound, which are left
-    alone, and managed ones without a slot, whose wake-ups nobody counts. Since it was made: wake-ups lost and
-    missed, as in a Reading (bpf/edges.py)."""
+    """What a host leaves out for want of room. By workload, now: threads beyond the bound, left alone, and
+    managed ones whose wake-ups nobody counts. Since it was made: wake-ups lost and missed (bpf/edges.py)."""
 
     left_out: Mapping[str, int] = field(default_factory=dict)
     unheard: Mapping[str, int] = field(default_factory=dict)

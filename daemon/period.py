@@ -61,6 +61,7 @@ def between(index: int, before: Snapshot, after: Snapshot) -> Period:
         knobs=after.knobs,
         core_of=dict(zip(after.counters, map(_CORE, after.counters.values()), strict=True)),
         limits=limits,
+        unwatched=after.unwatched,
     )
 
 
@@ -113,7 +114,7 @@ def _usage(before: Snapshot, after: Snapshot) -> dict[VcpuId, Usage]:
     # Everybody sleeps until shown otherwise: `fromkeys` reuses the keys' hashes, and most do sleep.
     usage = dict.fromkeys(after.counters, IDLE)
     latencies = before.knobs
-    wakings = _wakings(after)
+    wakings = None if after.unwatched else _wakings(after)
     for (vcpu, now), then in zip(
         after.counters.items(), column(before.counters, list(after.counters)), strict=True
     ):
@@ -128,9 +129,9 @@ def _usage(before: Snapshot, after: Snapshot) -> dict[VcpuId, Usage]:
 
 
 def _used(
-    vcpu: VcpuId, then: Counters, now: Counters, latencies: Mapping[VcpuId, Knobs], wakings: Wakings
+    vcpu: VcpuId, then: Counters, now: Counters, latencies: Mapping[VcpuId, Knobs], wakings: Wakings | None
 ) -> Usage | None:
-    """What one vCPU did, or None if its totals went backwards."""
+    """What one vCPU did, or None if its totals went backwards. Without `wakings` nobody was watched."""
     # Every total by name, and no copy of a row: this runs once for each vCPU that was awake.
     (
         on_cpu_then,
@@ -159,12 +160,12 @@ def _used(
     else:
         conflicts = preemptions - preemptions_then + late - late_then
     woken_by: Wakers = ()
-    if wakers and wakers != wakers_then:
+    if wakers and wakings and wakers != wakers_then:
         woken_by = wakings(vcpu, wakers_then or (), wakers)
         if any(count < 0 for _, count in woken_by):
             return None
     counted = _UNCOUNTED
-    if wakeups is not None:
+    if wakeups is not None and wakings:
         counted = (
             _difference(wakeups_then, wakeups),
             _difference(external_then, external),

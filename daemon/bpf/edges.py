@@ -92,6 +92,15 @@ class WakeEdges(Protocol):
         """Follow these threads and no others; threads with the same number are siblings. By number: how many
         there is no room for."""
 
+    @property
+    def watching(self) -> bool:
+        """Does it count at present?"""
+
+    def watch(self, wanted: bool) -> None:
+        """Count, or count nothing, which makes wake-ups cheaper; who is followed stays so. What a thread was
+        doing when counting begins is not known: what is left of that sleep or burst is all that counts.
+        Idempotent; raises BpfUnavailable, and counts nothing still, if the kernel does not let it."""
+
     def read(self) -> Reading:
         """The totals now. A thread that ended stays until it is not followed any more."""
 
@@ -105,10 +114,14 @@ class NoEdges:
 
     note: str
     level: Level = Level.NONE
+    watching: bool = False
 
     def follow(self, workload_of: Mapping[VcpuId, int]) -> Mapping[int, int]:  # noqa: ARG002  # as in WakeEdges
         """Nobody is followed, as whoever reads the level knows."""
         return {}
+
+    def watch(self, wanted: bool) -> None:
+        """It cannot."""
 
     def read(self) -> Reading:
         """Nothing."""

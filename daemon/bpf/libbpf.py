@@ -150,7 +150,7 @@ class BpfObject:
         self._image = image
         self._name = name
         self._handle: int | None = handle
-        self._links: list[int] = []
+        self._links: dict[str, int] = {}
         self._maps: list[mmap.mmap] = []
         self._descriptors: list[int] = []
 
@@ -163,7 +163,13 @@ class BpfObject:
         link = _library().bpf_program__attach(self._program(name))
         if not link:
             raise BpfUnavailable(f"the kernel does not let us attach {name}: {_why(ctypes.get_errno())}")
-        self._links.append(link)
+        self._links[name] = link
+
+    def detach(self, name: str) -> None:
+        """It runs no more, until it is attached again. Idempotent."""
+        link = self._links.pop(name, None)
+        if link is not None:
+            _library().bpf_link__destroy(_Pointer(link))
 
     def attach_operations(self, name: str) -> None:
         """Let the kernel call the operations (struct_ops) of that map, for as long as this process lives and
@@ -174,7 +180,7 @@ class BpfObject:
             raise BpfUnavailable(f"the kernel does not take {name}: {_why(ctypes.get_errno())}")
         descriptor = int(_library().bpf_map__fd(operations))
         if _library().bpf_link__fd(_Pointer(link)) != descriptor:
-            self._links.append(link)
+            self._links[name] = link
             return
         # libbpf before 1.2 fills the map, and knows no link of it.
         asked = struct.pack("=IIII", descriptor, 0, _BPF_STRUCT_OPS, 0).ljust(64, b"\0")
@@ -201,7 +207,7 @@ class BpfObject:
         """Detach, unload, free. Idempotent; views that are still exported stay readable."""
         if self._handle is None:
             return
-        for link in self._links:
+        for link in self._links.values():
             _library().bpf_link__destroy(_Pointer(link))
         for descriptor in self._descriptors:
             os.close(descriptor)

@@ -607,6 +607,56 @@ int follow(struct order *order)
 	return followed ? 0 : 3;
 }
 
+struct renewal {
+	__u32 slots; /* how many to go through */
+	__u32 unused;
+};
+
+/* What is under way counts until now, as whoever reads the row has it; then nobody knows what the thread is doing. */
+static long renew_slot(__u32 slot, void *ctx)
+{
+	struct thread *thread = bpf_map_lookup_elem(&threads, &slot);
+	__u64 now_ns = bpf_ktime_get_ns(), passed_ns;
+
+	if (!thread)
+		return 1;
+	passed_ns = now_ns - thread->since_ns;
+	if (thread->state == RUNNING)
+		thread->run_ns += passed_ns;
+	if (thread->state == READY)
+		thread->ready_ns += passed_ns;
+	if (thread->state == RUNNING || thread->state == READY)
+		spend(thread, passed_ns);
+	thread->state = UNKNOWN;
+	thread->since_ns = now_ns;
+	thread->episode_ns = 0;
+	thread->in_chain = 0;
+	thread->early = 0;
+	return 0;
+}
+
+#define MOST_CORES 8192 /* CONFIG_NR_CPUS at most */
+
+static long renew_core(__u32 number, void *ctx)
+{
+	__u32 zero = 0;
+	struct core *core = bpf_map_lookup_percpu_elem(&cores, &zero, number);
+
+	if (!core)
+		return 1;
+	core->pid = 0;
+	return 0;
+}
+
+/* When programs have been detached, and when they are attached again. What was counted stays. */
+SEC("syscall")
+int renew(struct renewal *asked)
+{
+	bpf_loop(asked->slots, renew_slot, 0, 0);
+	bpf_loop(MOST_CORES, renew_core, 0, 0);
+	return 0;
+}
+
 /* Follow it no longer. */
 SEC("syscall")
 int forget(struct order *order)

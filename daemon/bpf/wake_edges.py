@@ -13,7 +13,7 @@ import itertools
 import struct
 import time
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..model import Level, VcpuId
@@ -34,6 +34,10 @@ _PROGRAMS = {Level.EDGES: ("waking_edges",), Level.FULL: ("switching", "waking_f
 
 _KEY = struct.Struct("<II")
 _VALUE = struct.Struct("<QQ")
+
+
+class _Renewal(ctypes.Structure):
+    _fields_ = (("slots", ctypes.c_uint32), ("unused", ctypes.c_uint32))
 
 
 class _Order(ctypes.Structure):
@@ -70,7 +74,9 @@ class BpfEdges:
         except libbpf.BpfUnavailable:
             self._object.close()
             raise
-        self._order = _Order()
+        self.watching = True
+        self._order, self._renewal = _Order(), _Renewal()
+        self._renew = self._object.program("renew", self._renewal)
         self._follow = self._object.program("follow", self._order)
         self._forget = self._object.program("forget", self._order)
         rows = memoryview(self._object.view("threads", slots * ROW_BYTES))
@@ -108,6 +114,20 @@ class BpfEdges:
         left_out = Counter([workload for who, workload in workload_of.items() if who not in chosen])
         return dict(left_out)
 
+    def watch(self, wanted: bool) -> None:
+        """See WakeEdges. What marks interrupts stays attached: one whose beginning is not seen would be no
+        interrupt at its end."""
+        if wanted == self.watching:
+            return
+        programs = _PROGRAMS[self.level]
+        if wanted:
+            self._attach_all(programs)
+        else:
+            self._detach_all(programs)
+        self.watching = wanted
+        self._renewal.slots = self._used
+        self._renew.run()
+
     def read(self) -> Reading:
         """The totals now. Who has done nothing since the last reading has the very Activity it had there."""
         stirred, now_ns = self._table.stirred(self._used), time.monotonic_ns()
@@ -136,6 +156,19 @@ class BpfEdges:
         self._table.close()
         self._totals.release()
         self._object.close()
+
+    def _attach_all(self, programs: Iterable[str]) -> None:
+        """All of them or none."""
+        try:
+            for program in programs:
+                self._object.attach(program)
+        except libbpf.BpfUnavailable:
+            self._detach_all(programs)
+            raise
+
+    def _detach_all(self, programs: Iterable[str]) -> None:
+        for program in programs:
+            self._object.detach(program)
 
     def _seat_some(self) -> None:
         """As many of those who wait as there are slots; one that has ended waits no more."""

@@ -1,11 +1,17 @@
-"""How soon to look again: every period where something changes, seldom where nothing is to be done.
+"""How soon to look again, and whether to follow wake-ups until then.
 
-A look costs what a period costs, whether it changes anything or not. Where all vCPUs of a workload are
-equally critical it never does, and looking all the time takes 1.4 % of a core from them
-(docs/measurements.md, "What looking costs").
+A look costs what a period costs, whether it changes anything or not, and following a wake-up costs whoever
+wakes up. Where all vCPUs of a workload are equally critical neither changes anything
+(docs/measurements.md, "What looking costs"; docs/decisions/0102-looking-costs.md).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..model import IDLE, Period
+from .memory import Ageing, Memory
 
 LOOKS = 6
 """So many looks without a wish, and the next ones are half as often. With a memory of 6.7 periods whatever
@@ -16,16 +22,64 @@ REST_PERIODS = 2
 whose background begins after a calm second, with 2 it got 69 % in another run (docs/measurements.md, "What
 looking costs")."""
 
+PAUSE_LOOKS = 30
+"""So many looks without a wish, and wake-ups are followed now and then: after 4.4 s, as later looks rest."""
 
-def periods_to_rest(calm: int) -> int:
-    """After how many periods to look again, after so many looks without a wish.
+PAUSE_NS = 960_000_000
+"""For so long they are not followed, if nothing begins. With the looks after it a step that nothing shows
+but who wakes whom is answered within 25 periods (tests/unit/test_critical_pauses.py)."""
 
-    >>> [periods_to_rest(calm) for calm in (0, 5, 6)]
-    [1, 1, 2]
-    """
-    return REST_PERIODS if calm >= LOOKS else 1
+LOOKS_BETWEEN = 2
+"""Looks between two pauses. One alone sees a seventh of what a memory of 6.7 periods holds."""
+
+LOOKS_AFTER_A_STIR = 8
+"""Looks after a pause that ended early: with two periods each they fill the memory, and half of it again."""
+
+STIR_PERCENT = 25
+"""A vCPU that wants so much more of a core than it is remembered to, and twice as much, begins something:
+background that comes back does, on crowded cores as well (docs/overhead.md, "How soon a step is answered").
+Who serves at half of a core's time cannot."""
 
 
-def calmer(calm: int, *, stirred: bool) -> int:
-    """The number of looks without a wish after one more, which was one unless it `stirred` something."""
-    return 0 if stirred else min(calm + 1, LOOKS)
+class Calm(NamedTuple):
+    """How many looks in a row found nothing to do, and for how long wake-ups need not be followed."""
+
+    looks: int = 0
+    pause_ns: int = 0
+
+    @property
+    def rest(self) -> int:
+        """After how many periods to look again."""
+        return REST_PERIODS if self.looks >= LOOKS else 1
+
+    def after(self, *, stirred: bool, in_force: bool) -> Calm:
+        """After one more look, which found nothing to do unless it `stirred` something. While anything of
+        ours is `in_force`, wake-ups are followed."""
+        if stirred:
+            return Calm()
+        if in_force:
+            return Calm(min(self.looks + 1, LOOKS))
+        if self.looks + 1 >= PAUSE_LOOKS:
+            return Calm(PAUSE_LOOKS - LOOKS_BETWEEN, PAUSE_NS)
+        return Calm(self.looks + 1)
+
+    def after_unwatched(self, period: Period, memories: Sequence[Memory], ageing: Ageing) -> Calm:
+        """After a look in a pause."""
+        if begins(period, memories, ageing):
+            return Calm(PAUSE_LOOKS - LOOKS_AFTER_A_STIR)
+        return self._replace(pause_ns=max(0, self.pause_ns - period.length_ns))
+
+
+def begins(period: Period, memories: Sequence[Memory], ageing: Ageing) -> bool:
+    """Whether a vCPU wants much more than it is remembered to, or a limit stops anybody."""
+    if any(limits.throttled_ns for limits in period.limits.values()):
+        return True
+    fades_percent = 100 - ageing.decay_percent
+    known = {memory.vcpu: memory.busy_ns * fades_percent // 100 for memory in memories}
+    least_ns = period.length_ns * STIR_PERCENT // 100
+    for vcpu, used in period.usage.items():
+        if used is not IDLE:
+            busy_ns, usual_ns = used.consumed_ns + used.ready_ns, known.get(vcpu, 0)
+            if busy_ns > usual_ns + max(usual_ns, least_ns):
+                return True
+    return False

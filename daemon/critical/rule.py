@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .. import model
@@ -13,7 +13,7 @@ from ..bandwidth.rule import NO_CAPS, CapMemory, Capping, caps_of_all
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from ..policy import Kind
 from .answers import waited_for
-from .calm import calmer, periods_to_rest
+from .calm import Calm
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
@@ -66,8 +66,15 @@ class _Draft:
     excess: list[int] = field(default_factory=list)
     waited_for: dict[str, set[VcpuId]] = field(default_factory=dict)
     """The critical vCPUs of each workload that was judged."""
+    weighs: bool = False
+    """Whether anybody who has a weight of ours runs."""
     low: dict[VcpuId, int] = field(default_factory=dict)
     """The scores of those who may have to yield (latency.py)."""
+
+    @property
+    def owes(self) -> bool:
+        """Whether a workload has had more than its own."""
+        return any(balance.owed for _, balance in self.balances)
 
 
 class _Terms(NamedTuple):
@@ -96,13 +103,16 @@ class Critical:
     def decide(self, period: Period, state: PolicyState) -> Decision:
         """New weights and latencies for the vCPUs that have others than they should."""
         known = state if isinstance(state, CriticalState) else CriticalState()
-        pairs = zip(known.memories, known.excess, strict=True)
-        past = _Past(
-            {pair[0][0]: pair for pair in pairs}, dict(known.neutral), dict(known.balances), dict(known.late)
-        )
-        draft = _Draft()
-        rules = self.parameters
-        ageing = Ageing.over(period.length_ns, rules)
+        ageing = Ageing.over(period.length_ns, self.parameters)
+        calm = Calm(known.calm, known.pause_ns)
+        if period.unwatched and calm.pause_ns:
+            return _at_rest(known, calm.after_unwatched(period, known.memories, ageing))
+        return self._judge(period, known, ageing, calm)
+
+    def _judge(self, period: Period, known: CriticalState, ageing: Ageing, calm: Calm) -> Decision:
+        """What a period says in which wake-ups were followed, as far as the host can."""
+        past = _past(known)
+        draft, rules = _Draft(), self.parameters
         looks = [_look(each, period, past, ageing, rules.is_strict(each), draft) for each in period.workloads]
         terms = _Terms(
             rules,
@@ -112,6 +122,7 @@ class Critical:
             ageing.decay_percent,
         )
         for workload, seen in zip(period.workloads, looks, strict=True):
+            draft.weighs |= bool(seen.charges)
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 _weigh(workload, seen, verdict, past, terms, draft)
@@ -125,7 +136,10 @@ class Critical:
         lending = self._lend(period, draft, known.loans)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
-        calm = calmer(known.calm, stirred=unjudged or bool(wishes) or bool(capping.holdings or lending.loans))
+        calm = calm.after(
+            stirred=unjudged or bool(wishes or capping.holdings or lending.loans),
+            in_force=bool(draft.weighs or delays.before or draft.late or draft.owes),
+        )
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
@@ -133,16 +147,17 @@ class Critical:
             tuple(terms.crowds.items()),
             tuple(draft.memories),
             tuple(draft.excess),
-            calm,
+            calm.looks,
+            calm.pause_ns,
             delays.before,
             tuple(draft.late),
             capping.holdings,
             lending.loans,
         )
-        rest = periods_to_rest(calm)
         reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
         workloads = {**capping.wanted, **lending.wanted}
-        return Decision(wishes, reasons, after, draft.stakes, rest, can_wait=True, workloads=workloads)
+        decided = wishes, reasons, after, draft.stakes, calm.rest
+        return Decision(*decided, can_wait=True, unwatched=calm.pause_ns > 0, workloads=workloads)
 
     def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
         """Caps where a limit binds, if they are asked for."""
@@ -151,6 +166,20 @@ class Critical:
     def _lend(self, period: Period, draft: _Draft, before: Sequence[Loans]) -> Lending:
         """Loans where each vCPU has a quota of its own."""
         return loans_of_all(period, draft.waited_for, before) if self.bandwidth.caps else NO_LOANS
+
+
+def _past(known: CriticalState) -> _Past:
+    """By vCPU and by workload."""
+    pairs = {
+        memory.vcpu: (memory, excess) for memory, excess in zip(known.memories, known.excess, strict=True)
+    }
+    return _Past(pairs, dict(known.neutral), dict(known.balances), dict(known.late))
+
+
+def _at_rest(state: CriticalState, calm: Calm) -> Decision:
+    """Nothing to be changed; when to look again."""
+    known = replace(state, calm=calm.looks, pause_ns=calm.pause_ns)
+    return Decision(state=known, rest=calm.rest, can_wait=True, unwatched=calm.pause_ns > 0)
 
 
 def _look(

@@ -21,7 +21,8 @@ class CriticalState(PolicyState):
     """`neutral`: the weight of each vCPU when it was first seen. `blind`: workloads whose wake-ups nobody
     counts, where the policy therefore sees nothing. `balances`: what each workload owes (weights.py).
     `crowds`: how crowded each set of CPUs is (crowd.py). `excess`: the rank so far, in millionths, of each
-    vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do (calm.py).
+    vCPU that `memories` holds. `calm`: how many looks in a row found nothing to do, `pause_ns`: for how long
+    wake-ups need not be followed (calm.py).
     `latencies`: what those had who yield (latency.py). `late`: by how much each workload is behind (late.py).
     `holdings`: what is known of workloads whose limit binds or did (bandwidth/rule.py).
     `loans`: what is known of workloads whose vCPUs have quotas of their own (bandwidth/loans.py).
@@ -34,6 +35,7 @@ class CriticalState(PolicyState):
     memories: tuple[Memory, ...] = field(default=(), metadata=UNSHOWN)
     excess: tuple[int, ...] = field(default=(), metadata=UNSHOWN)
     calm: int = field(default=0, metadata=UNSHOWN)
+    pause_ns: int = field(default=0, metadata=UNSHOWN)
     latencies: Latencies = field(default=(), metadata=UNSHOWN)
     late: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)
     holdings: tuple[CapMemory, ...] = field(default=(), metadata=UNSHOWN)

@@ -71,6 +71,10 @@ class Host(Protocol):
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Journal, check identity, write. One Result a Change, in order; never raises for one thread."""
 
+    def watch(self, wanted: bool) -> None:
+        """Follow wake-ups from now on, or leave that out because it costs those who wake up; at first they
+        are followed. A snapshot says if they were not. Never raises."""
+
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""
 

@@ -69,6 +69,8 @@ class Encoder:
         self._add_vcpus(period, line)
         if period.limits:
             line["limits"] = {name: limits_row(one, self._layout) for name, one in period.limits.items()}
+        if period.unwatched:
+            line["unwatched"] = True
         line["decision"] = decision_row(entry.decision, self._layout, self._state)
         self._state = entry.decision.state
         if entry.results:

@@ -92,6 +92,7 @@ class PeriodLine(TypedDict, total=False):
     knobs: list[tuple[int, KnobsRow | None]]
     cores: list[tuple[int, Core | None]]
     limits: Mapping[str, LimitsRow]
+    unwatched: bool
     decision: Mapping[str, object]
     results: list[Sequence[object]]
     violations: Sequence[str]
@@ -287,6 +288,7 @@ class Decoder:
             knobs={vcpu: knobs for vcpu, knobs in zip(order, self._knobs, strict=True) if knobs is not None},
             core_of={vcpu: core for vcpu, core in zip(order, self._cores, strict=True) if core is not None},
             limits={name: self._limits(row) for name, row in line.get("limits", {}).items()},
+            unwatched=line.get("unwatched", False),
         )
         return period, line
 

@@ -188,6 +188,25 @@ def test_after_a_restore_the_host_can_go_on(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("knob", THREAD_KNOBS)
+def test_whether_wake_ups_are_followed_is_seen_and_leaves_knobs_as_they_are(stage: Stage, knob: Knob) -> None:
+    skip_unless_capable(stage, knob)
+    vcpu = stage.spawn()
+    before = stage.held_by_kernel(vcpu)
+    assert not stage.host.observe(roster([vcpu])).unwatched
+    stage.host.apply([change(vcpu, knob)])
+    stage.host.watch(False)
+    stage.host.watch(False)
+    seen = stage.host.observe(roster([vcpu]))
+    assert (list(seen.counters), seen.unwatched) == ([vcpu], stage.host.capabilities.wake_edges)
+    assert shown(stage, vcpu, knob) == NEW[knob]
+    stage.host.watch(True)
+    assert not stage.host.observe(roster([vcpu])).unwatched
+    stage.host.watch(False)
+    assert stage.host.restore().put_back >= 1
+    assert stage.held_by_kernel(vcpu) == before
+
+
+@pytest.mark.parametrize("knob", THREAD_KNOBS)
 def test_a_foreign_write_is_yielded_to_within_a_period_and_survives_restore(stage: Stage, knob: Knob) -> None:
     skip_unless_capable(stage, knob)
     vcpu = stage.spawn()

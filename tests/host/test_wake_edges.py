@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from dasec.bpf import wake_edges as monitor_module
 from dasec.bpf.edges import NOTHING, Activity
+from dasec.bpf.libbpf import BpfObject, BpfUnavailable
 from dasec.bpf.wake_edges import BpfEdges, open_edges
 from dasec.model import Level, VcpuId
 
@@ -336,6 +338,97 @@ def test_what_came_between_two_readings_is_their_difference(monitor: BpfEdges, a
     assert after.threads[sleeper.id].sibling - before.threads[sleeper.id].sibling == 6
     new = {pair: edge.wakeups for pair, edge in after.edges.items() if before.edges.get(pair) != edge}
     assert new == {(second.id, sleeper.id): 6}
+
+
+def test_what_is_done_while_nobody_is_watched_is_not_counted_and_what_comes_after_it_is(
+    monitor: BpfEdges, actors: list[Actor]
+) -> None:
+    sleeper = target(actors)
+    planters = [planter((sleeper, count)) for count in (4, 6, 5)]
+    monitor.follow({actor.id: 0 for actor in (sleeper, *planters)})
+    run(actors, planters[0])
+    sleeper.wait_until_asleep()
+    for _ in range(2):
+        monitor.watch(False)
+    run(actors, planters[1])
+    sleeper.wait_until_asleep()
+    paused = monitor.read().threads[sleeper.id]
+    began_ns = time.monotonic_ns()
+    for _ in range(2):
+        monitor.watch(True)
+    run(actors, planters[2])
+    sleeper.wait_until_asleep()
+    after = monitor.read()
+    lasted_ns = time.monotonic_ns() - began_ns
+    then = after.threads[sleeper.id]
+    assert (paused.sibling, then.sibling) == (4, 9)
+    assert {waker for waker, _ in after.edges} == {planters[0].id, planters[2].id}
+    if monitor.level is Level.FULL:
+        assert 0 < then.run_ns - paused.run_ns < lasted_ns
+        assert then.sleep_ns - paused.sleep_ns < lasted_ns
+        assert then.bursts - paused.bursts == 5
+        assert after.missed == 0
+
+
+def test_a_burst_counts_for_as_long_as_it_was_watched(actors: list[Actor]) -> None:
+    monitor = BpfEdges(Level.FULL, slots=4, edges=4)
+    spinner = Actor(SPINNER, core=max(os.sched_getaffinity(0)))
+    actors.append(spinner)
+    monitor.follow({spinner.id: 0})
+    spent_ns = []
+    for wanted in (False, True, False):
+        began_ns = time.monotonic_ns()
+        time.sleep(0.3)
+        before = monitor.read().threads[spinner.id]
+        lasted_ns = time.monotonic_ns() - began_ns
+        monitor.watch(wanted)
+        after = monitor.read().threads[spinner.id]
+        assert after.run_ns + after.ready_ns >= before.run_ns + before.ready_ns
+        spent_ns.append((after.run_ns + after.ready_ns, lasted_ns))
+    monitor.close()
+    (first_ns, lasted_ns), (then_ns, _), (last_ns, _) = spent_ns
+    assert first_ns > lasted_ns / 2
+    assert then_ns == first_ns
+    assert last_ns > then_ns
+
+
+def test_a_monitor_that_may_not_watch_again_counts_nothing_and_can_be_asked_later(
+    monitor: BpfEdges, actors: list[Actor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeper = target(actors)
+    planters = [planter((sleeper, count)) for count in (6, 5)]
+    monitor.follow({actor.id: 0 for actor in (sleeper, *planters)})
+    monitor.watch(False)
+    with monkeypatch.context() as patch:
+        patch.setattr(BpfObject, "attach", refuse_the_last())
+        with pytest.raises(BpfUnavailable, match="no more"):
+            monitor.watch(True)
+    assert not monitor.watching
+    run(actors, planters[0])
+    assert monitor.read().threads[sleeper.id].sibling == 0
+    monitor.watch(True)
+    run(actors, planters[1])
+    assert monitor.read().threads[sleeper.id].sibling == 5
+
+
+def refuse_the_last() -> Callable[[BpfObject, str], None]:
+    """How a kernel attaches that has no room for the last program of a level."""
+    attach = BpfObject.attach
+
+    def attached(self: BpfObject, name: str) -> None:
+        if name.startswith("waking"):
+            raise BpfUnavailable("no more")
+        attach(self, name)
+
+    return attached
+
+
+def test_a_monitor_that_is_closed_while_nobody_is_watched_leaves_nothing_in_the_kernel(level: Level) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    monitor = BpfEdges(level, slots=4, edges=4)
+    monitor.watch(False)
+    monitor.close()
+    assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 def test_nobody_asked_is_nothing_counted() -> None:

@@ -70,6 +70,17 @@ def test_a_period_is_as_long_as_the_clock_says_and_keeps_what_is_there_now() -> 
     assert (made.topology, made.workloads, made.knobs) == (after.topology, after.workloads, after.knobs)
 
 
+def test_who_woke_whom_is_unknown_in_a_period_in_which_nobody_was_watched() -> None:
+    totals = counters(10, 0, 5, wakers=((B, 3),))._replace(wakeups=5, chain_ns=9 * MS)
+    later = counters(14, 1, 7, wakers=((B, 4),))._replace(wakeups=6, chain_ns=10 * MS)
+    before, after = snapshot(1000, {A: totals, B: totals}), snapshot(1080, {A: later, B: totals})
+    watched, not_watched = between(1, before, after), between(1, before, replace(after, unwatched=True))
+    assert (watched.unwatched, not_watched.unwatched) == (False, True)
+    assert watched.usage[A] == Usage(4 * MS, MS, 2, RUNNING, 0, ((B, 1),), 1, None, MS, None)
+    assert not_watched.usage[A] == Usage(4 * MS, MS, 2, RUNNING, 0)
+    assert not_watched.usage[B] is IDLE or not_watched.usage[B] == Usage(0, 0, 0, RUNNING, 0)
+
+
 @pytest.mark.parametrize("later_ms", [1000, 999])
 def test_a_clock_that_did_not_advance_is_refused_with_both_readings(later_ms: float) -> None:
     with pytest.raises(ValueError, match=f"period 3: the clock went from 1000000000 to {later_ms}000000 ns"):

@@ -112,6 +112,7 @@ class FakeHost:
         self._yielded: set[tuple[VcpuId, Knob]] = set()
         self._managed: set[VcpuId] = set()
         self._terms: dict[VcpuId, Terms | None] = {}
+        self._watching = True
         self.writes: list[Change] = []
         """Every write that reached the fake kernel."""
 
@@ -210,7 +211,12 @@ class FakeHost:
             {one.id: _counters(one) for one in seen},
             {one.id: self._shown(one) for one in seen},
             dict(self._limits(workloads)),
+            unwatched=self._capabilities.wake_edges and not self._watching,
         )
+
+    def watch(self, wanted: bool) -> None:
+        """Follow wake-ups, or say that they are not."""
+        self._watching = wanted
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Check, then write exactly."""

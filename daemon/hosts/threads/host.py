@@ -150,7 +150,12 @@ class ThreadsHost:
         self._stale = bool(sample.gone)
         counters = self._wakers.added_to(self._counters)
         knobs, limits = self._crew.knobs.copy(), self._limits.take()
-        return Snapshot(clock_ns, self._cores.topology(), self._workloads, counters, knobs, limits)
+        seen = self._workloads, counters, knobs, limits
+        return Snapshot(clock_ns, self._cores.topology(), *seen, unwatched=self._wakers.unwatched)
+
+    def watch(self, wanted: bool) -> None:
+        """Follow wake-ups from now on, or leave that out."""
+        self._wakers.watch(wanted)
 
     def apply(self, changes: Sequence[Change]) -> tuple[Result, ...]:
         """Journal, check identity, write. One Result a Change, in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...bpf.edges import Activity, WakeEdges
+from ...bpf.libbpf import BpfUnavailable
 from ...model import Counters, Level, VcpuId, Workload
 from .notices import Notices
 
@@ -34,6 +35,18 @@ class Wakers:
         }
         left_out = self._edges.follow(workload_of)
         self._say_who_is_unheard(workloads, {name: left_out.get(at, 0) for name, at in self._numbers.items()})
+
+    @property
+    def unwatched(self) -> bool:
+        """Whether wake-ups could be followed and are not at present."""
+        return self._edges.level is not Level.NONE and not self._edges.watching
+
+    def watch(self, wanted: bool) -> None:
+        """Follow wake-ups or leave it. If the kernel does not let us any more, an operator hears of it."""
+        try:
+            self._edges.watch(wanted)
+        except BpfUnavailable as reason:
+            self._notices.say("wake-ups not followed", f"wake-ups cannot be followed again: {reason}")
 
     def added_to(self, plain: dict[VcpuId, Counters]) -> dict[VcpuId, Counters]:
         """A copy with who woke whom, how often each woke, and (level full) chains and preemptions.

@@ -72,15 +72,16 @@ class Machine:
         self.knobs: dict[VcpuId, Knobs] = dict.fromkeys(ids, NEUTRAL)
         self._core_of = {vcpu: self._cores[number % cores] for number, vcpu in enumerate(ids)}
 
-    def period(self, index: int, length_ns: int, stepped_ns: int) -> Period:
+    def period(self, index: int, length_ns: int, stepped_ns: int, unwatched: bool) -> Period:
         """What happened in a time in the last part of which background computed."""
         usage = {
-            vcpu.id: used
+            vcpu.id: _uncounted(used) if unwatched and used is not IDLE else used
             for workload in self.workloads
             for vcpu, used in zip(workload.vcpus, _used(workload, length_ns, stepped_ns), strict=True)
         }
         topology = Topology(self._cores, dict.fromkeys(self._cores, 0))
-        return Period(index, length_ns, topology, self.workloads, usage, dict(self.knobs), self._core_of)
+        seen = topology, self.workloads, usage, dict(self.knobs), self._core_of
+        return Period(index, length_ns, *seen, unwatched=unwatched)
 
     def preference(self) -> float:
         """A server's weight over that of background in the workload where it is least."""
@@ -106,6 +107,11 @@ def _used(workload: Workload, length_ns: int, stepped_ns: int) -> Iterator[Usage
         yield _usage(stepped_ns // 5, stepped_ns // 3, [], timer=bursts) if stepped_ns else IDLE
 
 
+def _uncounted(used: Usage) -> Usage:
+    """As it is seen while wake-ups are not followed."""
+    return used._replace(wakers=(), wakeups=None, external_wakeups=None, chain_ns=None)
+
+
 def _usage(run_ns: int, ready_ns: int, woken_by: Sequence[tuple[VcpuId, int]], timer: int = 0) -> Usage:
     wakeups = sum(count for _, count in woken_by) + timer
     return IDLE._replace(
@@ -128,6 +134,7 @@ class Daemon:
         self._state: PolicyState = self._policy.initial_state()
         self._account, self._outlay = Account(0, 0, 0), Outlay()
         self._index = self._cpu_ns = 0
+        self._unwatched = False
         self.clock_ns = 0
 
     @property
@@ -139,14 +146,14 @@ class Daemon:
         """The next look. Background computed for so long since the last one."""
         length_ns = self.next_ns - self.clock_ns
         self.clock_ns = self.next_ns
-        period = self.machine.period(self._index, length_ns, computed_ns)
+        period = self.machine.period(self._index, length_ns, computed_ns, self._unwatched)
         decision = self._policy.decide(period, self._state)
         changes = plan(period, decision).changes
         for change in changes:
             self.machine.knobs[change.vcpu] = _with(self.machine.knobs[change.vcpu], change)
         self._cpu_ns += self._look_ns + CHANGE_NS * sum(change.knob is Knob.WEIGHT for change in changes)
         self._account, self._outlay = self._budget.pay(self._account, self.clock_ns, self._cpu_ns, decision)
-        self._state, self._index = decision.state, self._index + 1
+        self._state, self._unwatched, self._index = decision.state, decision.unwatched, self._index + 1
 
 
 def _with(knobs: Knobs, change: Change) -> Knobs:

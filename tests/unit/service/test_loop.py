@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from dasec.budget import LONGEST_NS, UNBOUNDED, Budget
 from dasec.critical import Critical
-from dasec.hosts.fake.fake import DEFAULT_SLICE_NS, FakeHost, Stretch
+from dasec.hosts.fake.fake import DEFAULT_SLICE_NS, EXACT, FakeHost, Stretch
 from dasec.log import Announcer
 from dasec.loop import Parts, control
 from dasec.model import Change, Decision, Outcome, Period, PolicyState, Result, Snapshot, ThreadState, VcpuId
@@ -63,7 +63,7 @@ class Listener:
 
 
 class Moody(FakeHost):
-    """Fails to observe, or refuses to write, in the turns that it is told."""
+    """Fails to observe, or refuses to write, in the turns that it is told. It follows wake-ups."""
 
     blind: Sequence[int] = ()
     full: Sequence[int] = ()
@@ -111,6 +111,19 @@ class Drowsy:
 
 
 @dataclass(frozen=True)
+class Inattentive:
+    """A policy that needs no wake-ups to be followed after its second and third decisions."""
+
+    name: str = "inattentive"
+
+    def initial_state(self) -> PolicyState:
+        return PolicyState()
+
+    def decide(self, period: Period, state: PolicyState) -> Decision:
+        return Decision(unwatched=period.index in (1, 2))
+
+
+@dataclass(frozen=True)
 class Patient:
     """A policy whose decisions can wait."""
 
@@ -127,7 +140,7 @@ class Scene:
     """Four vCPUs of two workloads, the first one hungry."""
 
     def __init__(self, periods: int) -> None:
-        self.host = Moody(2)
+        self.host = Moody(2, capabilities=replace(EXACT, wake_edges=True))
         self.vcpus = [self.host.spawn(pid, tid) for pid, tid in ((1, 1), (1, 2), (3, 3), (3, 4))]
         self.roster = [RosterEntry("a", 1024, ((1, 1), (1, 2))), RosterEntry("b", 1024, ((3, 3), (3, 4)))]
         self.hours = Hours(self.host, periods, behaviour=[(self.vcpus[0], HUNGRY)])
@@ -193,6 +206,14 @@ def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:
     scene.run(Drowsy())
     lengths = [entry.period.length_ns // PERIOD_NS for entry, _ in scene.listener.heard]
     assert lengths == [1, 3, 3, 3]
+
+
+def test_wake_ups_are_followed_but_where_the_policy_does_not_need_it_and_the_period_says_so() -> None:
+    scene = Scene(5)
+    scene.run(Inattentive())
+    periods = [entry.period for entry, _ in scene.listener.heard]
+    assert [each.unwatched for each in periods] == [False, False, True, True, False]
+    assert [each.length_ns for each in periods] == [PERIOD_NS] * 5
 
 
 def test_a_reload_that_keeps_the_policy_loses_no_period_and_no_state() -> None:
