@@ -82,6 +82,12 @@ def _daemon(about: About, now: Now) -> Iterator[str]:
 
 def _doings(tally: Totals) -> Iterator[str]:
     yield one("dasec_periods_total", "counter", "Periods decided.", tally.periods)
+    yield one(
+        "dasec_watched_seconds_total",
+        "counter",
+        "Time of periods in which wake-ups were followed, where the host can.",
+        seconds(tally.watched_ns),
+    )
     yield one("dasec_cores", "gauge", "CPUs of the host that workloads may use.", tally.cores)
     yield one("dasec_late_periods_total", "counter", "Periods skipped for being late.", tally.late_periods)
     yield one(
@@ -215,7 +221,7 @@ def _vcpus(tally: Totals, now: Now) -> Iterator[str]:
     yield family(
         "dasec_vcpu_chain_seconds_total",
         "counter",
-        "Time running or ready in chains that siblings wait for, where the host counts it.",
+        "Time running or ready in chains that siblings wait for, where and while that is counted.",
         [(each.given, seconds(each.chain_ns)) for each in vcpus if each.chain_ns is not None],
     )
     yield family(

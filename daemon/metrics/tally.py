@@ -58,6 +58,8 @@ class Totals:
 
     def __init__(self) -> None:
         self.periods = self.late_periods = self.violations = self.clock_ns = self.cores = 0
+        self.watched_ns = 0
+        """For how long wake-ups were followed: what is known of them is of that time."""
         self.rules: Counter[str] = Counter()
         self.writes: Counter[tuple[Knob, Outcome]] = Counter()
         self.stages = {name: [0] * (len(WAIT_BOUNDS_NS) + 1) for name in STAGES}
@@ -96,6 +98,7 @@ class Totals:
         self.late_periods = entry.late_periods
         self.violations += len(entry.violations)
         self.clock_ns = entry.clock_ns
+        self.watched_ns += 0 if period.unwatched else period.length_ns
         self.cores = len(period.topology.cores)
         for name, took_ns in zip(STAGES, entry.stages, strict=True):
             self.stages[name][bisect_left(WAIT_BOUNDS_NS, took_ns)] += 1

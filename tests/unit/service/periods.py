@@ -85,6 +85,7 @@ def periods(draw: st.DrawFn, index: int, topology: Topology, workloads: tuple[Wo
         usage={vcpu: draw(usages(ids)) for vcpu in ids if draw(st.integers(0, 3))},
         knobs={vcpu: draw(KNOBS) for vcpu in ids if draw(st.integers(0, 3))},
         core_of={vcpu: draw(CORES) for vcpu in ids if draw(st.integers(0, 3))},
+        unwatched=draw(st.booleans()),
     )
 
 

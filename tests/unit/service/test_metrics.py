@@ -215,6 +215,13 @@ def test_writes_are_counted_by_rule_and_by_outcome() -> None:
     assert values(text, "dasec_late_periods_total") == {"": 3}
 
 
+def test_the_time_in_which_wake_ups_were_followed_is_a_metric_of_its_own() -> None:
+    first, second = busy_history(2)
+    text = text_of([first, second._replace(period=replace(second.period, unwatched=True))])
+    assert values(text, "dasec_watched_seconds_total") == {"": first.period.length_ns / 1e9}
+    assert values(text, "dasec_periods_total") == {"": 2}
+
+
 def test_a_vcpu_that_is_gone_is_no_more_and_one_that_stays_goes_on_counting() -> None:
     first, second = busy_history(2)
     less = second._replace(period=replace(second.period, workloads=second.period.workloads[:1]))
