@@ -22,8 +22,8 @@ REST_PERIODS = 2
 whose background begins after a calm second, with 2 it got 69 % in another run (docs/measurements.md, "What
 looking costs")."""
 
-PAUSE_LOOKS = 30
-"""So many looks without a wish, and wake-ups are followed now and then: after 4.4 s, as later looks rest."""
+PAUSE_LOOKS = 12
+"""So many looks without a wish, and wake-ups are followed now and then: after 1.4 s, as later looks rest."""
 
 PAUSE_NS = 960_000_000
 """For so long they are not followed, if nothing begins. With the looks after it a step that nothing shows

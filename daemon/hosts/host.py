@@ -1,4 +1,4 @@
-"""What every host offers: capabilities, observe, apply, restore. Nothing else touches a kernel."""
+"""What every host offers: capabilities, observe, apply, watch, restore. Nothing else touches a kernel."""
 
 from __future__ import annotations
 

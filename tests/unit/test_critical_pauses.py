@@ -59,7 +59,7 @@ def uncounted(used: Usage) -> Usage:
 
 def test_where_nothing_is_done_for_seconds_wake_ups_are_followed_in_four_periods_of_sixteen() -> None:
     run = Watch()
-    assert 4 < run.until_paused(*FAN_OUT) * 0.08 < 6
+    assert 1 < run.until_paused(*FAN_OUT) * 0.08 < 2
     looks = [(run.is_pausing, run.look(*FAN_OUT)) for _ in range(16)]
     assert looks == [*[(True, 2)] * 6, *[(False, 2)] * 2] * 2
 
@@ -81,9 +81,10 @@ def test_whoever_begins_to_compute_ends_a_pause_at_the_next_look() -> None:
     run.until_paused(*FAN_OUT, ASLEEP_ROW)
     run.look(*FAN_OUT, background())
     assert not run.is_pausing
-    for _ in range(3):
-        run.look(*FAN_OUT, background())
-    assert run.weight(0) > 4 * run.weight(4)
+    passed = 0
+    while run.weight(0) < 4 * run.weight(4):
+        passed += run.look(*FAN_OUT, background())
+    assert passed <= 5
 
 
 def test_whoever_is_busy_as_ever_does_not_end_a_pause() -> None:
@@ -122,13 +123,13 @@ def test_a_step_too_small_to_end_a_pause_is_answered_within_25_periods(seen: int
     assert passed <= 25
 
 
-def test_a_host_that_goes_on_not_watching_is_judged_by_what_it_counts() -> None:
+def test_where_wake_ups_cannot_be_followed_again_whoever_was_preferred_is_so_no_more() -> None:
     run = Watch()
-    run.until_paused(*FAN_OUT)
-    while run.is_pausing:
-        run.look(*FAN_OUT)
     rows = [*FAN_OUT, background(), background()]
+    for _ in range(10):
+        run.look(*rows)
+    assert run.weight(0) > 4 * run.weight(4)
     blind = replace(run.seen(rows, 80, nested=True), unwatched=True)
-    run.step(replace(blind, usage={who: uncounted(used) for who, used in blind.usage.items()}), 60)
-    assert not run.is_pausing
-    assert [run.weight(row) for row in range(4)] == [1024] * 4
+    blind = replace(blind, usage={who: uncounted(used) for who, used in blind.usage.items()})
+    run.step(blind, 60)
+    assert [run.weight(row) for row in range(6)] == pytest.approx([1024] * 6, rel=0.2)
