@@ -99,7 +99,7 @@ class WakeEdges(Protocol):
     def watch(self, wanted: bool) -> None:
         """Count, or count nothing, which makes wake-ups cheaper; who is followed stays so. What a thread was
         doing when counting begins is not known: what is left of that sleep or burst is all that counts.
-        Idempotent; raises BpfUnavailable, and counts nothing still, if the kernel does not let it."""
+        Idempotent; raises BpfUnavailable or OSError, and counts nothing, if the kernel does not let it."""
 
     def read(self) -> Reading:
         """The totals now. A thread that ended stays until it is not followed any more."""

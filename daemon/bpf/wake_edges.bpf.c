@@ -616,11 +616,13 @@ struct renewal {
 static long renew_slot(__u32 slot, void *ctx)
 {
 	struct thread *thread = bpf_map_lookup_elem(&threads, &slot);
-	__u64 now_ns = bpf_ktime_get_ns(), passed_ns;
+	__u64 now_ns, since_ns, passed_ns;
 
 	if (!thread)
 		return 1;
-	passed_ns = now_ns - thread->since_ns;
+	since_ns = thread->since_ns;
+	now_ns = bpf_ktime_get_ns();
+	passed_ns = now_ns > since_ns ? now_ns - since_ns : 0;
 	if (thread->state == RUNNING)
 		thread->run_ns += passed_ns;
 	if (thread->state == READY)
@@ -631,7 +633,7 @@ static long renew_slot(__u32 slot, void *ctx)
 	thread->since_ns = now_ns;
 	thread->episode_ns = 0;
 	thread->in_chain = 0;
-	thread->early = 0;
+	/* Not `early`: a thread that was woken on its way to sleep has not slept, whatever else is not known of it. */
 	return 0;
 }
 

@@ -13,7 +13,7 @@ import itertools
 import struct
 import time
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..model import Level, VcpuId
@@ -31,6 +31,9 @@ _BRACKETS = tuple(f"{name}_{end}" for name in INTERRUPTS for end in ("ends", "be
 """The end first: attaching sends interrupts itself, and one that only began would never end."""
 
 _PROGRAMS = {Level.EDGES: ("waking_edges",), Level.FULL: ("switching", "waking_full")}
+
+_MISSED = 2
+"""Its place in struct totals."""
 
 _KEY = struct.Struct("<II")
 _VALUE = struct.Struct("<QQ")
@@ -75,6 +78,7 @@ class BpfEdges:
             self._object.close()
             raise
         self.watching = True
+        self._not_missed = 0
         self._order, self._renewal = _Order(), _Renewal()
         self._renew = self._object.program("renew", self._renewal)
         self._follow = self._object.program("follow", self._order)
@@ -119,14 +123,12 @@ class BpfEdges:
         interrupt at its end."""
         if wanted == self.watching:
             return
-        programs = _PROGRAMS[self.level]
         if wanted:
-            self._attach_all(programs)
-        else:
-            self._detach_all(programs)
+            self._begin()
         self.watching = wanted
-        self._renewal.slots = self._used
-        self._renew.run()
+        if not wanted:
+            self._detach_all()
+            self._forget_states()
 
     def read(self) -> Reading:
         """The totals now. Who has done nothing since the last reading has the very Activity it had there."""
@@ -149,7 +151,7 @@ class BpfEdges:
         wakers = dict(self._near)
         for wakee, edge in self._far_edges() if far else ():
             wakers[wakee] = (*wakers.get(wakee, ()), edge)
-        return Reading(dict(self._threads), wakers, lost, missed)
+        return Reading(dict(self._threads), wakers, lost, missed - self._not_missed)
 
     def close(self) -> None:
         """Detach and unload. Idempotent."""
@@ -157,17 +159,27 @@ class BpfEdges:
         self._totals.release()
         self._object.close()
 
-    def _attach_all(self, programs: Iterable[str]) -> None:
-        """All of them or none."""
+    def _begin(self) -> None:
+        """Attach all programs or none. Between two of them one sees half of what happens, so what it makes of
+        that is forgotten, and what it misses is nothing missed."""
+        self._forget_states()
+        missed = self._totals[_MISSED]
         try:
-            for program in programs:
+            for program in _PROGRAMS[self.level]:
                 self._object.attach(program)
-        except libbpf.BpfUnavailable:
-            self._detach_all(programs)
+            self._forget_states()
+        except (libbpf.BpfUnavailable, OSError):
+            self._detach_all()
             raise
+        self._not_missed += self._totals[_MISSED] - missed
 
-    def _detach_all(self, programs: Iterable[str]) -> None:
-        for program in programs:
+    def _forget_states(self) -> None:
+        """Nobody knows what the threads are doing."""
+        self._renewal.slots = self._used
+        self._renew.run()
+
+    def _detach_all(self) -> None:
+        for program in _PROGRAMS[self.level]:
             self._object.detach(program)
 
     def _seat_some(self) -> None:

@@ -22,8 +22,10 @@ REST_PERIODS = 2
 whose background begins after a calm second, with 2 it got 69 % in another run (docs/measurements.md, "What
 looking costs")."""
 
-PAUSE_LOOKS = 12
-"""So many looks without a wish, and wake-ups are followed now and then: after 1.4 s, as later looks rest."""
+PAUSE_LOOKS = 60
+"""So many looks without a wish, and wake-ups are followed now and then: after 9 s, as later looks rest. What
+begins in a pause is answered two to five periods later than else (docs/overhead.md, "How soon a step is
+answered"), so steps that come every few seconds should meet none."""
 
 PAUSE_NS = 960_000_000
 """For so long they are not followed, if nothing begins. With the looks after it a step that nothing shows
@@ -32,8 +34,13 @@ but who wakes whom is answered within 25 periods (tests/unit/test_critical_pause
 LOOKS_BETWEEN = 2
 """Looks between two pauses. One alone sees a seventh of what a memory of 6.7 periods holds."""
 
-LOOKS_AFTER_A_STIR = 8
-"""Looks after a pause that ended early: with two periods each they fill the memory, and half of it again."""
+LOOKS_AFTER_A_STIR = 4
+"""Looks after a pause that ended early, the first of them after one period: who has come is judged then
+(memory.py, SEASONED), and it is found out whether anything has begun."""
+
+LONGEST_LOOK_NS = 320_000_000
+"""Where looks are further apart there is no pause: with 1 % of a core for 384 vCPUs and more a step was
+answered after 26 to 36 periods instead of 17 to 19 (experiments/studies/settling)."""
 
 STIR_PERCENT = 25
 """A vCPU that wants so much more of a core than it is remembered to, and twice as much, begins something:
@@ -52,22 +59,22 @@ class Calm(NamedTuple):
         """After how many periods to look again."""
         return REST_PERIODS if self.looks >= LOOKS else 1
 
-    def after(self, *, stirred: bool, in_force: bool) -> Calm:
-        """After one more look, which found nothing to do unless it `stirred` something. While anything of
-        ours is `in_force`, wake-ups are followed."""
+    def after(self, length_ns: int, *, stirred: bool, in_force: bool) -> Calm:
+        """After one more look, after a period of that length, which found nothing to do unless it `stirred`
+        something. While anything of ours is `in_force`, wake-ups are followed."""
         if stirred:
             return Calm()
-        if in_force:
+        if in_force or length_ns > LONGEST_LOOK_NS:
             return Calm(min(self.looks + 1, LOOKS))
         if self.looks + 1 >= PAUSE_LOOKS:
             return Calm(PAUSE_LOOKS - LOOKS_BETWEEN, PAUSE_NS)
         return Calm(self.looks + 1)
 
-    def after_unwatched(self, period: Period, memories: Sequence[Memory], ageing: Ageing) -> Calm:
-        """After a look in a pause."""
-        if begins(period, memories, ageing):
-            return Calm(PAUSE_LOOKS - LOOKS_AFTER_A_STIR)
-        return self._replace(pause_ns=max(0, self.pause_ns - period.length_ns))
+    def after_unwatched(self, length_ns: int, *, begun: bool) -> Calm:
+        """After a look in a pause, which ends early if something has `begun`."""
+        if begun:
+            return Calm(min(self.looks, PAUSE_LOOKS - LOOKS_AFTER_A_STIR))
+        return self._replace(pause_ns=max(0, self.pause_ns - length_ns))
 
 
 def begins(period: Period, memories: Sequence[Memory], ageing: Ageing) -> bool:

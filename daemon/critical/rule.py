@@ -13,7 +13,7 @@ from ..bandwidth.rule import NO_CAPS, CapMemory, Capping, caps_of_all
 from ..model import IDLE, Decision, Knob, Knobs, Period, PolicyState, Reason, Stake, VcpuId, Workload
 from ..policy import Kind
 from .answers import waited_for
-from .calm import Calm
+from .calm import Calm, begins
 from .crowd import Cpus, Crowds, Witness, crowds_after, fair_turn_ns
 from .late import Claimant, behind_ns, lateness, lowered
 from .latency import delay, low, merged
@@ -67,13 +67,14 @@ class _Draft:
     waited_for: dict[str, set[VcpuId]] = field(default_factory=dict)
     """The critical vCPUs of each workload that was judged."""
     weighs: bool = False
-    """Whether anybody who has a weight of ours runs."""
+    """Whether anybody has a weight of ours that tells. Below a group of its own one hardly off neutral does
+    not; elsewhere what it costs is added up."""
     low: dict[VcpuId, int] = field(default_factory=dict)
     """The scores of those who may have to yield (latency.py)."""
 
     @property
     def owes(self) -> bool:
-        """Whether a workload has had more than its own."""
+        """Whether a workload has had more or less than its own."""
         return any(balance.owed for _, balance in self.balances)
 
 
@@ -105,12 +106,12 @@ class Critical:
         known = state if isinstance(state, CriticalState) else CriticalState()
         ageing = Ageing.over(period.length_ns, self.parameters)
         calm = Calm(known.calm, known.pause_ns)
-        if period.unwatched and calm.pause_ns:
-            return _at_rest(known, calm.after_unwatched(period, known.memories, ageing))
+        if period.unwatched:
+            return _not_judged(period, known, ageing, calm)
         return self._judge(period, known, ageing, calm)
 
     def _judge(self, period: Period, known: CriticalState, ageing: Ageing, calm: Calm) -> Decision:
-        """What a period says in which wake-ups were followed, as far as the host can."""
+        """What a period says in which wake-ups were followed, if the host can."""
         past = _past(known)
         draft, rules = _Draft(), self.parameters
         looks = [_look(each, period, past, ageing, rules.is_strict(each), draft) for each in period.workloads]
@@ -122,7 +123,7 @@ class Critical:
             ageing.decay_percent,
         )
         for workload, seen in zip(period.workloads, looks, strict=True):
-            draft.weighs |= bool(seen.charges)
+            draft.weighs |= _tells(seen, rules.deadband_percent if workload.nested else 0)
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 _weigh(workload, seen, verdict, past, terms, draft)
@@ -137,6 +138,7 @@ class Critical:
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
         calm = calm.after(
+            period.length_ns,
             stirred=unjudged or bool(wishes or capping.holdings or lending.loans),
             in_force=bool(draft.weighs or delays.before or draft.late or draft.owes),
         )
@@ -154,8 +156,8 @@ class Critical:
             capping.holdings,
             lending.loans,
         )
-        reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
         workloads = {**capping.wanted, **lending.wanted}
+        reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
         decided = wishes, reasons, after, draft.stakes, calm.rest
         return Decision(*decided, can_wait=True, unwatched=calm.pause_ns > 0, workloads=workloads)
 
@@ -176,10 +178,13 @@ def _past(known: CriticalState) -> _Past:
     return _Past(pairs, dict(known.neutral), dict(known.balances), dict(known.late))
 
 
-def _at_rest(state: CriticalState, calm: Calm) -> Decision:
-    """Nothing to be changed; when to look again."""
-    known = replace(state, calm=calm.looks, pause_ns=calm.pause_ns)
-    return Decision(state=known, rest=calm.rest, can_wait=True, unwatched=calm.pause_ns > 0)
+def _not_judged(period: Period, known: CriticalState, ageing: Ageing, calm: Calm) -> Decision:
+    """Nothing is learned from a period in which wake-ups were not followed, but whether they should be. No
+    weight or cap of ours is in force then. What has begun is looked at soon, whatever that costs."""
+    begun = begins(period, known.memories, ageing)
+    calm = calm.after_unwatched(period.length_ns, begun=begun)
+    state = replace(known, calm=calm.looks, pause_ns=calm.pause_ns)
+    return Decision(state=state, rest=1 if begun else calm.rest, can_wait=True, unwatched=calm.pause_ns > 0)
 
 
 def _look(
@@ -218,6 +223,11 @@ def _look(
     return seen
 
 
+def _tells(seen: _Seen, tolerated_percent: int) -> bool:
+    """Whether a weight of ours is off neutral by more than that."""
+    return any(is_off(neutral, weight, tolerated_percent) for weight, neutral, _ in seen.charges)
+
+
 def _weigh(
     workload: Workload, seen: _Seen, verdict: Scores, past: _Past, terms: _Terms, draft: _Draft
 ) -> None:
@@ -245,6 +255,8 @@ def _weigh(
     else:
         run_ns = [memories[row].run_ns for row in rows]
         claims, wanted = _by_demand(workload, seen, claims, run_ns, past, terms, draft)
+    if wanted == claims.neutral:
+        deadband_percent = 0  # nobody is preferred, so nothing of ours need stay
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)

@@ -14,6 +14,7 @@ import pytest
 from dasec.critical import Critical, CriticalParameters, CriticalState
 from dasec.model import Decision, Knob, Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
+from dasec.policy import Policy
 
 from ..builders import ASLEEP, Group, Row, period, vcpu_id
 from ..properties.invariants import after
@@ -68,7 +69,7 @@ class Run:
     """A workload under the policy, with its weights as the plans leave them."""
 
     def __init__(self, parameters: CriticalParameters | None = None) -> None:
-        self.policy = Critical(parameters or CriticalParameters())
+        self.policy: Policy = Critical(parameters or CriticalParameters())
         self.state: PolicyState = self.policy.initial_state()
         self.knobs: Mapping[VcpuId, Knobs] = {}
         self.last = Decision()

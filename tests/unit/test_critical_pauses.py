@@ -7,35 +7,53 @@ from dataclasses import replace
 
 import pytest
 
-from dasec.critical import CriticalState
+from dasec.critical import Critical, CriticalState
 from dasec.critical.calm import PAUSE_LOOKS, PAUSE_NS
+from dasec.guard import Guarded
 from dasec.model import IDLE, Limits, Period, Usage
+from dasec.policy import Policy
 
 from ..builders import Group, Row, period
 from .test_critical import ASLEEP_ROW, FAN_OUT, Run, background, times
 
 PERIOD_NS = 80_000_000
+WAITING = background(consumed_ms=15, ready_ms=25)
 SMALL = background(consumed_ms=4, ready_ms=12)
 """Background that wants less of a core than what ends a pause."""
 
 
 class Watch(Run):
-    """Looks as late as it is asked to, and follows wake-ups or does not as it is asked to."""
+    """Looks as late as it is asked to, or as its budget lets it, and follows wake-ups as it is asked to."""
 
-    def look(self, *rows: Row, nested: bool = True, throttled_ms: int = 0) -> int:
+    def __init__(self, policy: Policy | None = None, least: int = 1) -> None:
+        super().__init__()
+        if policy is not None:
+            self.policy, self.state = policy, policy.initial_state()
+        self.least = least
+
+    @property
+    def span(self) -> int:
+        """How many periods the next look spans."""
+        return max(self.last.rest, self.least)
+
+    @property
+    def is_pausing(self) -> bool:
+        return self.last.unwatched
+
+    def look(self, *rows: Row, nested: bool = True) -> int:
         """One more look at a workload that does this in every period; how many periods it spans."""
-        span = self.last.rest
-        seen = self.seen(times(span, rows), 80 * span, nested)
-        if throttled_ms:
-            seen = replace(seen, limits={"w0": Limits(10**6, 0, throttled_ms * 10**6, {})})
-        self.step(seen)
+        span = self.span
+        self.step(self.seen(times(span, rows), 80 * span, nested))
         return span
+
+    def look_at_a_step(self, *new: Row, of: int) -> None:
+        """One more look, at the end of which background has computed for so many periods."""
+        rows = [*times(self.span, FAN_OUT), *times(of, new)]
+        self.step(self.seen(rows, 80 * self.span, nested=True))
 
     def seen(self, rows: Sequence[Row], length_ms: float, nested: bool) -> Period:
         made = period(Group("w0", rows, nested=nested), length_ms=length_ms)
-        if not self.last.unwatched:
-            return made
-        return replace(made, unwatched=True, usage={who: uncounted(used) for who, used in made.usage.items()})
+        return unwatched(made) if self.last.unwatched else made
 
     def until_paused(self, *rows: Row, nested: bool = True) -> int:
         """How many periods pass until nobody need be watched."""
@@ -45,21 +63,27 @@ class Watch(Run):
             assert passed < 1000
         return passed
 
-    @property
-    def is_pausing(self) -> bool:
-        return self.last.unwatched
+
+def unwatched(made: Period) -> Period:
+    """As it is seen when wake-ups are not followed."""
+    return replace(made, unwatched=True, usage={who: uncounted(used) for who, used in made.usage.items()})
 
 
 def uncounted(used: Usage) -> Usage:
-    """As it is seen when wake-ups are not followed."""
     if used is IDLE:
         return used
     return used._replace(wakers=(), wakeups=None, external_wakeups=None, chain_ns=None, outward=None)
 
 
-def test_where_nothing_is_done_for_seconds_wake_ups_are_followed_in_four_periods_of_sixteen() -> None:
-    run = Watch()
-    assert 1 < run.until_paused(*FAN_OUT) * 0.08 < 2
+GUARDED = Guarded(Critical())
+
+
+@pytest.mark.parametrize("policy", [Critical(), GUARDED], ids=["critical", "guarded"])
+def test_where_nothing_is_done_for_seconds_wake_ups_are_followed_in_four_periods_of_sixteen(
+    policy: Policy,
+) -> None:
+    run = Watch(policy)
+    assert 8 < run.until_paused(*FAN_OUT) * 0.08 < 10
     looks = [(run.is_pausing, run.look(*FAN_OUT)) for _ in range(16)]
     assert looks == [*[(True, 2)] * 6, *[(False, 2)] * 2] * 2
 
@@ -76,15 +100,32 @@ def test_nothing_is_learned_and_nothing_changed_in_a_pause() -> None:
     assert run.last.can_wait
 
 
-def test_whoever_begins_to_compute_ends_a_pause_at_the_next_look() -> None:
+def test_nobody_is_judged_by_a_period_that_was_not_watched_though_it_should_have_been() -> None:
     run = Watch()
+    for _ in range(8):
+        run.step(unwatched(period(Group("w0", [*FAN_OUT, background()], nested=True))))
+        assert run.state == CriticalState()
+        assert (run.last.unwatched, run.last.rest, run.last.knobs) == (False, 1, {})
+
+
+@pytest.mark.parametrize("policy", [Critical(), GUARDED], ids=["critical", "guarded"])
+def test_whoever_begins_to_compute_ends_a_pause_at_the_next_look(policy: Policy) -> None:
+    run = Watch(policy)
     run.until_paused(*FAN_OUT, ASLEEP_ROW)
     run.look(*FAN_OUT, background())
-    assert not run.is_pausing
+    assert (run.is_pausing, run.last.rest) == (False, 1)
     passed = 0
     while run.weight(0) < 4 * run.weight(4):
         passed += run.look(*FAN_OUT, background())
     assert passed <= 5
+
+
+def test_a_burst_that_nobody_waits_for_is_watched_for_four_looks_only() -> None:
+    run = Watch()
+    run.until_paused(*FAN_OUT)
+    run.look(*[replace(row, consumed_ms=5 * row.consumed_ms) for row in FAN_OUT])
+    assert not run.is_pausing
+    assert run.until_paused(*FAN_OUT) == 1 + 2 * 3
 
 
 def test_whoever_is_busy_as_ever_does_not_end_a_pause() -> None:
@@ -97,39 +138,51 @@ def test_whoever_is_busy_as_ever_does_not_end_a_pause() -> None:
 def test_a_limit_that_stops_somebody_ends_a_pause() -> None:
     run = Watch()
     run.until_paused(*FAN_OUT)
-    run.look(*FAN_OUT, throttled_ms=3)
+    limits = {"w0": Limits(10**6, 0, 3_000_000, {})}
+    run.step(replace(run.seen(times(2, FAN_OUT), 160, nested=True), limits=limits))
     assert not run.is_pausing
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_as_long_as_a_weight_is_in_force_everybody_is_watched(nested: bool) -> None:
+def test_as_long_as_somebody_is_preferred_everybody_is_watched(nested: bool) -> None:
     run = Watch()
-    for _ in range(4 * PAUSE_LOOKS):
+    for _ in range(2 * PAUSE_LOOKS):
         run.look(*FAN_OUT, background(), background(), nested=nested)
         assert not run.is_pausing
     assert run.weight(4) < 1024
 
 
-@pytest.mark.parametrize("seen", range(17))
-def test_a_step_too_small_to_end_a_pause_is_answered_within_25_periods(seen: int) -> None:
+@pytest.mark.parametrize("nested", [False, True])
+def test_once_nobody_is_preferred_any_more_weights_are_as_they_were_and_there_are_pauses_again(
+    nested: bool,
+) -> None:
     run = Watch()
-    run.until_paused(*FAN_OUT, ASLEEP_ROW)
-    passed = 0
-    while passed < seen:
-        passed += run.look(*FAN_OUT, ASLEEP_ROW)
-    passed = 0
-    while passed == 0 or run.weight(0) < 4 * run.weight(4):
-        passed += run.look(*FAN_OUT, SMALL)
-    assert passed <= 25
-
-
-def test_where_wake_ups_cannot_be_followed_again_whoever_was_preferred_is_so_no_more() -> None:
-    run = Watch()
-    rows = [*FAN_OUT, background(), background()]
-    for _ in range(10):
-        run.look(*rows)
+    for _ in range(PAUSE_LOOKS):
+        run.look(*FAN_OUT, background(), nested=nested)
     assert run.weight(0) > 4 * run.weight(4)
-    blind = replace(run.seen(rows, 80, nested=True), unwatched=True)
-    blind = replace(blind, usage={who: uncounted(used) for who, used in blind.usage.items()})
-    run.step(blind, 60)
-    assert [run.weight(row) for row in range(6)] == pytest.approx([1024] * 6, rel=0.2)
+    run.until_paused(*FAN_OUT, ASLEEP_ROW, nested=nested)
+    assert [run.weight(row) for row in range(5)] == [1024] * 5
+
+
+@pytest.mark.parametrize("least", [1, 2, 3, 4, 5, 8, 12, 20])
+@pytest.mark.parametrize("new", [WAITING, SMALL], ids=["waiting", "small"])
+def test_a_step_is_answered_within_25_periods_whenever_it_comes_and_however_late_the_looks_are(
+    new: Row, least: int
+) -> None:
+    for looks in range(8):  # since the last one in which everybody was watched
+        for of in range(1, max(least, 2) + 1):
+            run = Watch(least=least)
+            for _ in range(2 * PAUSE_LOOKS + looks):
+                run.look(*FAN_OUT, ASLEEP_ROW)
+            passed = min(of, run.span)
+            run.look_at_a_step(new, of=passed)
+            while run.weight(0) < 4 * run.weight(4):
+                passed += run.look(*FAN_OUT, new)
+            assert passed <= 25, (looks, of)
+
+
+def test_where_looks_are_far_apart_everybody_is_watched() -> None:
+    run = Watch(least=5)
+    for _ in range(2 * PAUSE_LOOKS):
+        run.look(*FAN_OUT)
+        assert not run.is_pausing

@@ -25,6 +25,7 @@ class Wakers:
         self._plain: Mapping[VcpuId, Counters] = {}
         self._threads: Mapping[VcpuId, Activity] = {}
         self._full: dict[VcpuId, Counters] = {}
+        self._refused = False
 
     def follow(self, workloads: Sequence[Workload]) -> None:
         """These are the workloads now. A name keeps its number, so that who stays is not counted anew."""
@@ -45,8 +46,13 @@ class Wakers:
         """Follow wake-ups or leave it. If the kernel does not let us any more, an operator hears of it."""
         try:
             self._edges.watch(wanted)
-        except BpfUnavailable as reason:
-            self._notices.say("wake-ups not followed", f"wake-ups cannot be followed again: {reason}")
+        except (BpfUnavailable, OSError) as reason:
+            self._refused = True
+            self._notices.say("wake-ups not followed", f"wake-ups cannot be followed at present: {reason}")
+            return
+        if wanted and self._refused:
+            self._refused = False
+            self._notices.say("wake-ups not followed", "wake-ups are followed again")
 
     def added_to(self, plain: dict[VcpuId, Counters]) -> dict[VcpuId, Counters]:
         """A copy with who woke whom, how often each woke, and (level full) chains and preemptions.
