@@ -134,7 +134,7 @@ class Daemon:
         self._state: PolicyState = self._policy.initial_state()
         self._account, self._outlay = Account(0, 0, 0), Outlay()
         self._index = self._cpu_ns = 0
-        self._unwatched = False
+        self.unwatched = False
         self.clock_ns = 0
 
     @property
@@ -146,14 +146,14 @@ class Daemon:
         """The next look. Background computed for so long since the last one."""
         length_ns = self.next_ns - self.clock_ns
         self.clock_ns = self.next_ns
-        period = self.machine.period(self._index, length_ns, computed_ns, self._unwatched)
+        period = self.machine.period(self._index, length_ns, computed_ns, self.unwatched)
         decision = self._policy.decide(period, self._state)
         changes = plan(period, decision).changes
         for change in changes:
             self.machine.knobs[change.vcpu] = _with(self.machine.knobs[change.vcpu], change)
         self._cpu_ns += self._look_ns + CHANGE_NS * sum(change.knob is Knob.WEIGHT for change in changes)
         self._account, self._outlay = self._budget.pay(self._account, self.clock_ns, self._cpu_ns, decision)
-        self._state, self._unwatched, self._index = decision.state, decision.unwatched, self._index + 1
+        self._state, self.unwatched, self._index = decision.state, decision.unwatched, self._index + 1
 
 
 def _with(knobs: Knobs, change: Change) -> Knobs:
