@@ -13,8 +13,9 @@ class Terms(NamedTuple):
     """What is known of a thread that somebody else made and keeps, libvirt for one: which thread it has to
     be, and the cores that he lets it use (None: any). Its groups are his: it never gets one of ours.
 
-    `emulator`: it is no vCPU but QEMU's main thread. Only its weight is ours, and that is the one of the
-    group that it shares with QEMU's other threads. Slice and mask it hands on to each thread that it starts.
+    `emulator`: it is no vCPU but QEMU's main thread, or one of its I/O threads. Only its weight is ours, and
+    that is the one of the group that it shares with QEMU's other threads. Slice and mask it hands on to each
+    thread that it starts.
     """
 
     start_ticks: int

@@ -116,7 +116,7 @@ def test_weights_go_into_libvirts_groups_and_come_out_again(
 
 
 @pytest.mark.parametrize(("asked", "written"), [("never", False), ("follow", True)])
-def test_the_emulators_group_has_a_weight_of_ours_only_where_it_is_asked_for_and_is_put_back_exactly(
+def test_groups_of_qemus_own_threads_have_weights_of_ours_only_if_asked_for_and_are_put_back_exactly(
     libvirtd: Libvirtd, domain: virDomain, tmp_path: Path, asked: str, written: bool
 ) -> None:
     rules, directory = [Rule("vm", "dasec-test")], str(libvirtd.directory)
@@ -130,7 +130,7 @@ def test_the_emulators_group_has_a_weight_of_ours_only_where_it_is_asked_for_and
     heavier = [Change(vcpu.id, Knob.WEIGHT, 1024, 2048, "test") for vcpu in workload.vcpus]
     assert {one.outcome for one in stage.mainline.apply(heavier)} == {Outcome.APPLIED}
     ours = {name for name, weight in weights_below(entry).items() if weight != before[name]}
-    assert ours == {"vcpu0", "vcpu1"} | ({"emulator"} if written else set())
+    assert ours == {"vcpu0", "vcpu1"} | ({"emulator", "iothread1"} if written else set())
     stage.close()
     assert weights_below(entry) == before
     assert {"emulator", "iothread1", "vcpu0", "vcpu1"} <= before.keys()
@@ -204,8 +204,29 @@ def test_the_daemon_takes_qemus_main_thread_with_its_domain_where_its_configurat
     workload = '[[workload]]\nname = "vm"\nlibvirt = "dasec-test"\n'
     text = recorded(libvirtd, tmp_path, f'[libvirt]\nemulator = "follow"\n{workload}')
     assert '"qemu-system-x86"' in text
-    assert '"emulators":[2]' in text
-    assert "IO iothread1" not in text
+    assert '"IO iothread1"' in text
+    assert '"emulators":[2,3]' in text
+
+
+def test_an_io_thread_that_is_plugged_is_managed_within_two_periods_and_gone_when_it_is_unplugged(
+    libvirtd: Libvirtd, domain: virDomain
+) -> None:
+    import libvirt
+
+    rules, directory = [Rule("vm", "dasec-test")], str(libvirtd.directory)
+    periods = Clock(LibvirtWorkloads(rules, with_emulator=True, directory=directory))
+
+    def names() -> list[str]:
+        periods.period()
+        (entry,) = periods.period()
+        own = [tid for (_, tid), terms in zip(entry.threads, entry.terms, strict=True) if terms.emulator]
+        return [procfs.read_stat(entry.threads[0][0], tid).comm for tid in own]
+
+    assert names() == ["qemu-system-x86", "IO iothread1"]
+    domain.addIOThread(7, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+    assert names() == ["qemu-system-x86", "IO iothread1", "IO iothread7"]
+    domain.delIOThread(1, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+    assert names() == ["qemu-system-x86", "IO iothread7"]
 
 
 @pytest.mark.alone

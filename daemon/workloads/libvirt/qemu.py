@@ -1,4 +1,4 @@
-"""From a domain's status to threads that are certainly its vCPUs, and to QEMU's main thread.
+"""From a domain's status to threads that are certainly its vCPUs, and to QEMU's own beside them.
 
 A status outlives its QEMU when that dies while libvirtd is away, and thread ids are handed out again. So a
 thread is taken only if its process has the domain's UUID among its arguments, its own name is a vCPU's, and,
@@ -21,6 +21,9 @@ VCPU_NAME = re.compile(r"CPU \d+/")
 """What QEMU calls a vCPU's thread ("CPU 0/KVM", "CPU 0/TCG") under `debug-threads=on`, which libvirt always
 asks for. Others are called "worker", "IO iothread1", "call_rcu"; the main one "qemu-system-x86"."""
 
+IO_NAME = re.compile(r"IO iothread(\d+)")
+"""What QEMU calls an I/O thread: libvirt names the object after its number (virDomainIOThreadIDDef)."""
+
 EMULATOR = "emulator"
 """libvirt's group for all threads that are no vCPUs and no I/O threads (VIR_CGROUP_THREAD_EMULATOR)."""
 
@@ -30,8 +33,8 @@ the share."""
 
 
 class Sighting(NamedTuple):
-    """The vCPUs found, in order, and after them QEMU's main thread if it was asked for; the group around the
-    domain, if it has one; the QEMU process's start time; and who was not (yet) taken, and why."""
+    """The vCPUs found, in order, and after them QEMU's main and I/O threads if they were asked for; the group
+    around the domain, if it has one; the QEMU process's start time; and who was not (yet) taken, and why."""
 
     threads: tuple[tuple[int, int], ...] = ()
     terms: tuple[Terms, ...] = ()
@@ -78,19 +81,42 @@ def sight(status: DomainStatus, hierarchy: Hierarchy | None, proc: str = procfs.
 def sight_with_emulator(
     status: DomainStatus, hierarchy: Hierarchy | None, proc: str = procfs.PROC
 ) -> Sighting:
-    """The vCPUs, and QEMU's main thread beside them: it carries packets and completes I/O. Only where libvirt
-    made groups: elsewhere what it has would be taken from, or given to, neighbours of the domain. I/O threads
-    are left out, because the status does not say which they are."""
+    """The vCPUs, and beside them QEMU's main thread and its I/O threads: they carry packets and complete I/O.
+    Only where libvirt made groups: elsewhere what they have would be taken from, or given to, neighbours of
+    the domain."""
     found = sight(status, hierarchy, proc)
     if not found.threads or found.started_ticks is None:
         return found
     if found.home is None:
         why = f"QEMU's main thread {status.pid} is in no group {EMULATOR} of libvirt's"
         return found._replace(left_out=(*found.left_out, why))
+    io_threads = _io_threads(status, hierarchy, proc)
+    left_out = found.left_out
+    if len(io_threads) < status.io_threads:
+        those = f"{len(io_threads)} of {status.io_threads} I/O threads"
+        left_out = (*left_out, f"only {those} have the names and groups that libvirt gives them")
+    own = ((found.started_ticks, status.pid), *io_threads)
     return found._replace(
-        threads=(*found.threads, (status.pid, status.pid)),
-        terms=(*found.terms, Terms(found.started_ticks, None, emulator=True)),
+        threads=(*found.threads, *((status.pid, tid) for _, tid in own)),
+        terms=(*found.terms, *(Terms(start_ticks, None, emulator=True) for start_ticks, _ in own)),
+        left_out=left_out,
     )
+
+
+def _io_threads(status: DomainStatus, hierarchy: Hierarchy | None, proc: str) -> tuple[tuple[int, int], ...]:
+    """Start time and id of each I/O thread: it has the name of one, and sits in the group that libvirt made
+    for that number. One that it starts has its name and group as well at first, so the oldest is it."""
+    found: dict[int, tuple[int, int]] = {}
+    for tid in procfs.thread_ids(status.pid, proc) if status.io_threads else ():
+        try:
+            stat = procfs.read_stat(status.pid, tid, proc)
+            named = IO_NAME.fullmatch(stat.comm)
+            if named and _group(hierarchy, status.pid, tid, proc).rpartition("/")[2] == f"iothread{named[1]}":
+                this = stat.start_ticks, tid
+                found[int(named[1])] = min(found.get(int(named[1]), this), this)
+        except (ThreadGone, OSError):
+            continue
+    return tuple(found[number] for number in sorted(found))
 
 
 def still_there(status: DomainStatus, sighting: Sighting, proc: str = procfs.PROC) -> bool:

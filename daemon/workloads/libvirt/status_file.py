@@ -29,13 +29,14 @@ class VcpuThread(NamedTuple):
 
 
 class DomainStatus(NamedTuple):
-    """One running domain. `vcpus` holds those that have a thread."""
+    """One running domain. `vcpus` holds those that have a thread; `io_threads` is how many it has."""
 
     name: str
     uuid: str
     pid: int
     vcpus: tuple[VcpuThread, ...]
     opt_in: Consent | None
+    io_threads: int = 0
 
 
 def parse(text: bytes) -> DomainStatus:
@@ -54,7 +55,8 @@ def parse(text: bytes) -> DomainStatus:
         cores = _CoresOf(root, domain)
         vcpus = tuple(VcpuThread(number, tid, cores.of(number)) for number, tid in _threads(root))
         opt_in = metadata.parse(domain.find("metadata"))
-        return DomainStatus(name, uuid, int(root.get("pid", "0")), vcpus, opt_in)
+        io_threads = int(domain.findtext("iothreads") or "0")
+        return DomainStatus(name, uuid, int(root.get("pid", "0")), vcpus, opt_in, io_threads)
     except ValueError as error:
         raise NotAStatus(str(error)) from error
 

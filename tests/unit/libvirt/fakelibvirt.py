@@ -127,7 +127,8 @@ class FakeDomain:
             host.group(self, "emulator"),
         )
         host.machine.thread(self.pid, "call_rcu", host.group(self, "emulator"))
-        host.machine.thread(self.pid, "IO iothread1", host.group(self, "iothread1"))
+        for number in range(1, int(self._live.findtext("iothreads") or "0") + 1):
+            self.start_io(number)
         for _ in range(self._vcpus):
             self.plug(settled=True, saved=False)
         host.save(self)
@@ -184,6 +185,11 @@ class FakeDomain:
         if saved:
             self._host.save(self)
         return thread
+
+    def start_io(self, number: int, part: str = "") -> Thread:
+        """An I/O thread of that number, or one that has its name."""
+        group = self._host.group(self, part or f"iothread{number}")
+        return self._host.machine.thread(self.pid, f"IO iothread{number}", group)
 
     def settle(self) -> None:
         for thread in self.vcpus:
@@ -248,7 +254,13 @@ class FakeLibvirt:
 
 
 def domain_xml(
-    name: str, number: int = 1, *, kind: str = "kvm", vcpus: int = 2, inside: str = "", vcpu: str = ""
+    name: str,
+    number: int = 1,
+    *,
+    kind: str = "kvm",
+    vcpus: int = 2,
+    inside: str = "<iothreads>1</iothreads>",
+    vcpu: str = "",
 ) -> str:
     """A domain's configuration. `inside`: more of its elements."""
     return (

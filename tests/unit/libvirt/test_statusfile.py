@@ -42,6 +42,7 @@ def test_a_file_of_libvirt_9() -> None:
             VcpuThread(2, 17320, anywhere),
         ),
         Consent(2048),
+        io_threads=1,
     )
 
 
