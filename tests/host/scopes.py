@@ -1,7 +1,7 @@
 """A domain's cgroups as systemd and libvirt make them together, around a process that looks like QEMU.
 
 machine.slice/machine-qemu\\x2d1\\x2dNAME.scope is systemd's and has the share. Since 7.1 libvirt makes a
-group `libvirt` in it, which has the quota (virCgroupGetNested()), and emulator and vcpuN below that.
+group `libvirt` in it, which has the quota (virCgroupGetNested()), and emulator, iothreadN, vcpuN below that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def thread(name):
     with open(f"/proc/self/task/{{threading.get_native_id()}}/comm", "w") as file:
         file.write(name)
     time.sleep(1000)
-for name in ("worker", *(f"CPU {{number}}/KVM" for number in range({VCPUS}))):
+for name in ("worker", "IO iothread1", *(f"CPU {{number}}/KVM" for number in range({VCPUS}))):
     threading.Thread(target=thread, args=(name,), daemon=True).start()
 time.sleep(1000)
 """
@@ -45,7 +45,7 @@ class Scope:
         self.scope = f"{self.slice}/machine-qemu\\x2d1\\x2d{escaped}.scope"
         self.around = f"{self.scope}/libvirt" if nested else self.scope
         self.process = subprocess.Popen([sys.executable, "-S", "-c", LIKE_QEMU, "-uuid", self.uuid])
-        wait_for(lambda: len(self.vcpus()) == VCPUS and "worker" in self._names().values())
+        wait_for(lambda: len(self.vcpus()) == VCPUS and len(self.others()) == 2)
         self._handed_on: list[Path] = []
         self._had_slice = self._directory(self.slice).is_dir()
         self._build()
@@ -55,6 +55,11 @@ class Scope:
         """The threads that are called as vCPUs are, in order."""
         names = self._names()
         return sorted((tid for tid in names if names[tid].startswith("CPU ")), key=names.__getitem__)
+
+    def others(self) -> dict[str, int]:
+        """By name, the worker and the I/O thread."""
+        names = {name: tid for tid, name in self._names().items()}
+        return {name: names[name] for name in ("worker", "IO iothread1") if name in names}
 
     def _names(self) -> dict[int, str]:
         pid = self.process.pid
@@ -110,8 +115,9 @@ class Scope:
             if self.hierarchy.version == 2:
                 self._hand_on(self._directory(group).parent)
         (self._directory(self.around) / "cgroup.procs").write_text(str(pid))
-        vcpus = {tid: f"vcpu{number}" for number, tid in enumerate(self.vcpus())}
-        below = {tid: vcpus.get(tid, "emulator") for tid in procfs.thread_ids(pid)}
+        own = {tid: f"vcpu{number}" for number, tid in enumerate(self.vcpus())}
+        own[self.others()["IO iothread1"]] = "iothread1"
+        below = {tid: own.get(tid, "emulator") for tid in procfs.thread_ids(pid)}
         for name in dict.fromkeys(below.values()):
             cgroupfs.make_group(self.hierarchy, f"{self.around}/{name}")
         if self.hierarchy.version == 2:
@@ -132,7 +138,8 @@ class Scope:
         threads = "".join(f"<vcpu id='{number}' pid='{tid}'/>" for number, tid in enumerate(self.vcpus()))
         return (
             f"<domstatus state='running' pid='{self.process.pid}'><vcpus>{threads}</vcpus>"
-            f"<domain><name>{self.name}</name><uuid>{self.uuid}</uuid><vcpu>{VCPUS}</vcpu></domain>"
+            f"<domain><name>{self.name}</name><uuid>{self.uuid}</uuid><vcpu>{VCPUS}</vcpu>"
+            "<iothreads>1</iothreads></domain>"
             "</domstatus>"
         )
 

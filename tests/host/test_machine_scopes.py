@@ -42,9 +42,8 @@ def weigh(scope: Scope, group: str, weight: int) -> None:
 
 
 def native_weights(scope: Scope) -> dict[str, int]:
-    files = {
-        name: scope.hierarchy.weight_file(f"{scope.around}/{name}") for name in ("emulator", "vcpu0", "vcpu1")
-    }
+    names = ("emulator", "iothread1", "vcpu0", "vcpu1")
+    files = {name: scope.hierarchy.weight_file(f"{scope.around}/{name}") for name in names}
     return {name: cgroupfs.read_weight(file) for name, file in files.items()}
 
 
@@ -96,32 +95,39 @@ def following(scope: Scope, tmp_path: Path) -> LibvirtWorkloads:
 
 
 def main_of(scope: Scope, snapshot: Snapshot) -> VcpuId:
+    return own_of(scope, snapshot)["emulator"]
+
+
+def own_of(scope: Scope, snapshot: Snapshot) -> dict[str, VcpuId]:
+    """QEMU's own threads by their groups."""
     (workload,) = snapshot.workloads
-    (found,) = [vcpu.id for vcpu in workload.vcpus if vcpu.emulator]
-    assert (found.pid, found.tid) == (scope.process.pid, scope.process.pid)
-    return found
+    main, io_thread = [vcpu.id for vcpu in workload.vcpus if vcpu.emulator]
+    assert {main.pid, main.tid, io_thread.pid} == {scope.process.pid}
+    assert io_thread.tid == scope.others()["IO iothread1"]
+    return {"emulator": main, "iothread1": io_thread}
 
 
 def weight_of(main: VcpuId, weight: int) -> list[Change]:
     return [Change(main, Knob.WEIGHT, 1024, weight, "test")]
 
 
-def test_where_it_is_asked_for_qemus_main_thread_has_the_weight_of_its_group_and_nothing_else(
-    scope: Scope, following: LibvirtWorkloads, stage: MainlineStage
+@pytest.mark.parametrize("group", ["emulator", "iothread1"])
+def test_where_it_is_asked_for_qemus_own_thread_has_the_weight_of_its_group_and_nothing_else(
+    scope: Scope, following: LibvirtWorkloads, stage: MainlineStage, group: str
 ) -> None:
     before = native_weights(scope)
     snapshot = stage.mainline.observe(following.discover(0).roster)
-    main = main_of(scope, snapshot)
-    assert snapshot.knobs[main] == Knobs(1024, None, None)
-    (result,) = stage.mainline.apply(weight_of(main, 2048))
+    own = own_of(scope, snapshot)[group]
+    assert snapshot.knobs[own] == Knobs(1024, None, None)
+    (result,) = stage.mainline.apply(weight_of(own, 2048))
     assert result.outcome is Outcome.APPLIED
-    assert native_weights(scope) == before | {"emulator": 2 * before["emulator"]}
+    assert native_weights(scope) == before | {group: 2 * before[group]}
     (held,) = stage.journal.outstanding()
-    assert (held.ref.group.directory.rpartition("/")[2], held.prior) == ("emulator", before["emulator"])
+    assert (held.ref.group.directory.rpartition("/")[2], held.prior) == (group, before[group])
     others = [
-        Change(main, Knob.RESCHEDULING_LATENCY, 0, 4_000_000, "test"),
-        Change(main, Knob.AFFINITY, frozenset(), frozenset({Core(0)}), "test"),
-        Change(main, Knob.CAP, 0, 500_000, "test"),
+        Change(own, Knob.RESCHEDULING_LATENCY, 0, 4_000_000, "test"),
+        Change(own, Knob.AFFINITY, frozenset(), frozenset({Core(0)}), "test"),
+        Change(own, Knob.CAP, 0, 500_000, "test"),
     ]
     assert {one.outcome for one in stage.mainline.apply(others)} == {Outcome.YIELDED}
     stage.mainline.restore()
@@ -135,9 +141,9 @@ def test_it_adds_nothing_to_its_domains_share_and_quota(
     for number in range(2):
         scope.limit_vcpu(number, 0.2)
     found = [stage.mainline.observe(each.discover(0).roster).workloads[0] for each in (workloads, following)]
-    assert [len(each.vcpus) for each in found] == [2, 3]
-    (share, quota), with_main = ((each.share, each.quota_cores) for each in found)
-    assert with_main == (share, quota)
+    assert [len(each.vcpus) for each in found] == [2, 4]
+    (share, quota), with_own = ((each.share, each.quota_cores) for each in found)
+    assert with_own == (share, quota)
     assert quota == pytest.approx(0.4)
 
 
