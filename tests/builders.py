@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dasec.model import (
     IDLE,
@@ -102,6 +102,17 @@ def period(
         knobs={vcpu: _knobs(row, cores) for vcpu, (_, row) in rows.items()},
         core_of={vcpu: Core(row.core) for vcpu, (_, row) in rows.items()},
     )
+
+
+def unwatched(made: Period) -> Period:
+    """As it is seen where wake-ups are not followed."""
+    return replace(made, unwatched=True, usage={who: _uncounted(used) for who, used in made.usage.items()})
+
+
+def _uncounted(used: Usage) -> Usage:
+    if used is IDLE:
+        return used
+    return used._replace(wakers=(), wakeups=None, external_wakeups=None, chain_ns=None, outward=None)
 
 
 def snapshot(

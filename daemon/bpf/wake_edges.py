@@ -184,8 +184,11 @@ class BpfEdges:
 
     def _seat_some(self) -> None:
         """As many of those who wait as there are slots; one that has ended waits no more."""
-        for who in list(self._waiting)[: len(self._free)]:
+        here = list(self._waiting)[: len(self._free)]
+        for who in here:
             self._enter(who, self._waiting.pop(who))
+        if here and not self.watching:
+            self._forget_states()
 
     def _enter(self, who: VcpuId, workload: int) -> None:
         place = _Place(self._free[-1], next(self._serials), workload)

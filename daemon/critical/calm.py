@@ -38,9 +38,10 @@ LOOKS_AFTER_A_STIR = 4
 """Looks after a pause that ended early, the first of them after one period: who has come is judged then
 (memory.py, SEASONED), and it is found out whether anything has begun."""
 
-LONGEST_LOOK_NS = 320_000_000
-"""Where looks are further apart there is no pause: with 1 % of a core for 384 vCPUs and more a step was
-answered after 26 to 36 periods instead of 17 to 19 (experiments/studies/settling)."""
+LONGEST_LOOK_NS = 352_000_000
+"""Where looks are further apart (four periods, and a tenth for clocks) there is no pause: with 1 % of a core
+for 384 vCPUs and more a step was answered after 26 to 36 periods instead of 17 to 19
+(experiments/studies/settling)."""
 
 STIR_PERCENT = 25
 """A vCPU that wants so much more of a core than it is remembered to, and twice as much, begins something:
@@ -59,22 +60,35 @@ class Calm(NamedTuple):
         """After how many periods to look again."""
         return REST_PERIODS if self.looks >= LOOKS else 1
 
-    def after(self, length_ns: int, *, stirred: bool, in_force: bool) -> Calm:
-        """After one more look, after a period of that length, which found nothing to do unless it `stirred`
-        something. While anything of ours is `in_force`, wake-ups are followed."""
-        if stirred:
-            return Calm()
-        if in_force or length_ns > LONGEST_LOOK_NS:
-            return Calm(min(self.looks + 1, LOOKS))
-        if self.looks + 1 >= PAUSE_LOOKS:
-            return Calm(PAUSE_LOOKS - LOOKS_BETWEEN, PAUSE_NS)
-        return Calm(self.looks + 1)
+    @property
+    def is_long(self) -> bool:
+        """Has nothing been done for so long that there may be a pause?"""
+        return self.looks + 1 >= PAUSE_LOOKS
 
-    def after_unwatched(self, length_ns: int, *, begun: bool) -> Calm:
-        """After a look in a pause, which ends early if something has `begun`."""
-        if begun:
-            return Calm(min(self.looks, PAUSE_LOOKS - LOOKS_AFTER_A_STIR))
-        return self._replace(pause_ns=max(0, self.pause_ns - length_ns))
+    def stirred(self) -> Calm:
+        """Something is not known well enough: a few looks will tell."""
+        return Calm(min(self.looks, PAUSE_LOOKS - LOOKS_AFTER_A_STIR))
+
+    def after(self, length_ns: int, *, acts: bool, unjudged: bool, in_force: bool) -> Calm:
+        """After one more look, at a period of that length: whether the policy `acts`, somebody is there who
+        is not known well enough to be judged, and anything of ours is `in_force`."""
+        if acts:
+            return Calm()
+        if unjudged:
+            return self.stirred()
+        if length_ns > LONGEST_LOOK_NS:
+            return Calm(self.looks + 1).stirred()
+        if in_force or not self.is_long:
+            return Calm(min(self.looks + 1, PAUSE_LOOKS - 1))
+        return Calm(PAUSE_LOOKS - LOOKS_BETWEEN, PAUSE_NS)
+
+    def after_unwatched(self, length_ns: int) -> Calm:
+        """After a look in a pause. It ends with the look that is next to its end: they come a little early
+        and late."""
+        if length_ns > LONGEST_LOOK_NS:
+            return self.stirred()
+        left_ns = self.pause_ns - length_ns
+        return self._replace(pause_ns=left_ns if left_ns > length_ns // 2 else 0)
 
 
 def begins(period: Period, memories: Sequence[Memory], ageing: Ageing) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import NamedTuple
 
 from .. import model
@@ -67,25 +68,21 @@ class _Draft:
     waited_for: dict[str, set[VcpuId]] = field(default_factory=dict)
     """The critical vCPUs of each workload that was judged."""
     weighs: bool = False
-    """Whether anybody has a weight of ours that tells. Below a group of its own one hardly off neutral does
-    not; elsewhere what it costs is added up."""
+    """Whether anybody has a weight of ours."""
     low: dict[VcpuId, int] = field(default_factory=dict)
     """The scores of those who may have to yield (latency.py)."""
 
-    @property
-    def owes(self) -> bool:
-        """Whether a workload has had more or less than its own."""
-        return any(balance.owed for _, balance in self.balances)
-
 
 class _Terms(NamedTuple):
-    """The rules, what was seen of all workloads together, how long the period was, and what fades in it."""
+    """The rules, what was seen of all workloads together, how long the period was, what fades in it, and for
+    how long nothing has been done."""
 
     rules: CriticalParameters
     crowds: Crowds
     behind_ns: Mapping[str, int]
     length_ns: int
     decay_percent: int
+    calm: Calm
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +118,10 @@ class Critical:
             behind_ns(period.length_ns, draft.claimants),
             period.length_ns,
             ageing.decay_percent,
+            calm,
         )
         for workload, seen in zip(period.workloads, looks, strict=True):
-            draft.weighs |= _tells(seen, rules.deadband_percent if workload.nested else 0)
+            draft.weighs |= bool(seen.charges)
             if seen.memories or seen.charges:
                 verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
                 _weigh(workload, seen, verdict, past, terms, draft)
@@ -137,11 +135,9 @@ class Critical:
         lending = self._lend(period, draft, known.loans)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
-        calm = calm.after(
-            period.length_ns,
-            stirred=unjudged or bool(wishes or capping.holdings or lending.loans),
-            in_force=bool(draft.weighs or delays.before or draft.late or draft.owes),
-        )
+        acts = bool(wishes or capping.holdings or lending.loans)
+        in_force = draft.weighs or bool(delays.before)
+        calm = calm.after(period.length_ns, acts=acts, unjudged=unjudged, in_force=in_force)
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
             tuple(draft.blind),
@@ -158,7 +154,7 @@ class Critical:
         )
         workloads = {**capping.wanted, **lending.wanted}
         reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
-        decided = wishes, reasons, after, draft.stakes, calm.rest
+        decided = wishes, reasons, after, draft.stakes, 1 if unjudged else calm.rest
         return Decision(*decided, can_wait=True, unwatched=calm.pause_ns > 0, workloads=workloads)
 
     def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
@@ -182,7 +178,7 @@ def _not_judged(period: Period, known: CriticalState, ageing: Ageing, calm: Calm
     """Nothing is learned from a period in which wake-ups were not followed, but whether they should be. No
     weight or cap of ours is in force then. What has begun is looked at soon, whatever that costs."""
     begun = begins(period, known.memories, ageing)
-    calm = calm.after_unwatched(period.length_ns, begun=begun)
+    calm = calm.stirred() if begun else calm.after_unwatched(period.length_ns)
     state = replace(known, calm=calm.looks, pause_ns=calm.pause_ns)
     return Decision(state=state, rest=1 if begun else calm.rest, can_wait=True, unwatched=calm.pause_ns > 0)
 
@@ -223,11 +219,6 @@ def _look(
     return seen
 
 
-def _tells(seen: _Seen, tolerated_percent: int) -> bool:
-    """Whether a weight of ours is off neutral by more than that."""
-    return any(is_off(neutral, weight, tolerated_percent) for weight, neutral, _ in seen.charges)
-
-
 def _weigh(
     workload: Workload, seen: _Seen, verdict: Scores, past: _Past, terms: _Terms, draft: _Draft
 ) -> None:
@@ -255,8 +246,8 @@ def _weigh(
     else:
         run_ns = [memories[row].run_ns for row in rows]
         claims, wanted = _by_demand(workload, seen, claims, run_ns, past, terms, draft)
-    if wanted == claims.neutral:
-        deadband_percent = 0  # nobody is preferred, so nothing of ours need stay
+    if terms.calm.is_long and not any(map(is_off, claims.neutral, wanted, repeat(deadband_percent))):
+        wanted, deadband_percent = list(claims.neutral), 0  # nobody is preferred by much: nothing need stay
     off = [
         (row, new)
         for row, vcpu, new in zip(rows, ids, wanted, strict=True)

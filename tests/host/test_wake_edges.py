@@ -393,6 +393,18 @@ def test_a_burst_counts_for_as_long_as_it_was_watched(actors: list[Actor]) -> No
     assert last_ns > then_ns
 
 
+def test_whoever_is_followed_first_while_nobody_is_watched_is_not_counted_either(actors: list[Actor]) -> None:
+    monitor = BpfEdges(Level.FULL, slots=4, edges=4)
+    monitor.watch(False)
+    spinner = Actor(SPINNER)
+    actors.append(spinner)
+    monitor.follow({spinner.id: 0})
+    first = monitor.read().threads[spinner.id]
+    time.sleep(0.1)
+    assert monitor.read().threads[spinner.id] == first
+    monitor.close()
+
+
 def test_threads_that_sleep_and_wake_meanwhile_are_not_missed_when_watching_begins(
     level: Level, actors: list[Actor]
 ) -> None:

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dasec.critical import Critical, CriticalParameters, Fairness
+from dasec.model import Decision
 from dasec.plan import plan
 
-from ..builders import PERIOD_MS, Group, period, vcpu_id
+from ..builders import PERIOD_MS, Group, period, unwatched, vcpu_id
 from .ideal import NEUTRAL, Act, Actor, Kind, Play, Stage, entitled_ms
 from .invariants import after
 
@@ -60,7 +61,7 @@ def least_kept(script: Script, fairness: Fairness = Fairness.STRICT) -> float:
     weights = [[NEUTRAL] * sum(actor.members for actor in workload) for workload in play.workloads]
     managed = len(play.workloads) if script.managed else len(play.workloads) - 1
     span = round(STRETCH_MS / look_ms)
-    seen = [_seen(ours, plain)]
+    seen, decision = [_seen(ours, plain)], Decision()
     for look in range(span + round(MORE_LOOKS * PERIOD_MS / look_ms)):
         ran, wanted = ours.pass_look(look, _of_actors(play, weights))
         plain.pass_look(look, [NEUTRAL] * len(ours.actors))
@@ -71,6 +72,7 @@ def least_kept(script: Script, fairness: Fairness = Fairness.STRICT) -> float:
             for rows in [ours.rows(home, look, ran, wanted)]
         ]
         made = period(*groups, cores=play.cores, index=look, length_ms=look_ms)
+        made = unwatched(made) if decision.unwatched else made
         decision = policy.decide(made, state)
         state = decision.state
         planned = plan(made, decision)

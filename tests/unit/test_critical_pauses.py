@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from dasec.critical import Critical, CriticalState
-from dasec.critical.calm import PAUSE_LOOKS, PAUSE_NS
+from dasec.bandwidth.parameters import BandwidthParameters
+from dasec.critical import Critical, CriticalParameters, CriticalState
+from dasec.critical.calm import LONGEST_LOOK_NS, PAUSE_LOOKS, PAUSE_NS
 from dasec.guard import Guarded
-from dasec.model import IDLE, Limits, Period, Usage
+from dasec.model import Knobs, Limits, OwnLimit, Period, VcpuId
 from dasec.policy import Policy
 
-from ..builders import Group, Row, period
-from .test_critical import ASLEEP_ROW, FAN_OUT, Run, background, times
+from ..builders import Group, Row, period, unwatched, vcpu_id
+from .test_critical import ASLEEP_ROW, FAN_OUT, Run, background, short, times
 
 PERIOD_NS = 80_000_000
 WAITING = background(consumed_ms=15, ready_ms=25)
@@ -30,6 +32,7 @@ class Watch(Run):
         if policy is not None:
             self.policy, self.state = policy, policy.initial_state()
         self.least = least
+        self.first_knobs: Mapping[VcpuId, Knobs] = {}
 
     @property
     def span(self) -> int:
@@ -53,6 +56,7 @@ class Watch(Run):
 
     def seen(self, rows: Sequence[Row], length_ms: float, nested: bool) -> Period:
         made = period(Group("w0", rows, nested=nested), length_ms=length_ms)
+        self.first_knobs = self.first_knobs or made.knobs
         return unwatched(made) if self.last.unwatched else made
 
     def until_paused(self, *rows: Row, nested: bool = True) -> int:
@@ -62,17 +66,6 @@ class Watch(Run):
             passed += self.look(*rows, nested=nested)
             assert passed < 1000
         return passed
-
-
-def unwatched(made: Period) -> Period:
-    """As it is seen when wake-ups are not followed."""
-    return replace(made, unwatched=True, usage={who: uncounted(used) for who, used in made.usage.items()})
-
-
-def uncounted(used: Usage) -> Usage:
-    if used is IDLE:
-        return used
-    return used._replace(wakers=(), wakeups=None, external_wakeups=None, chain_ns=None, outward=None)
 
 
 GUARDED = Guarded(Critical())
@@ -144,24 +137,100 @@ def test_a_limit_that_stops_somebody_ends_a_pause() -> None:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_as_long_as_somebody_is_preferred_everybody_is_watched(nested: bool) -> None:
+@pytest.mark.parametrize("knob", ["weight", "latency_us"])
+def test_as_long_as_somebody_is_preferred_everybody_is_watched(nested: bool, knob: str) -> None:
+    """By the one or the other knob; this host has no other."""
     run = Watch()
+    other = {"weight": "latency_us", "latency_us": "weight"}[knob]
+    rows = [replace(row, **{other: None}) for row in (*FAN_OUT, background(), background())]  # type: ignore[arg-type]
     for _ in range(2 * PAUSE_LOOKS):
-        run.look(*FAN_OUT, background(), background(), nested=nested)
+        run.look(*rows, nested=nested)
         assert not run.is_pausing
-    assert run.weight(4) < 1024
+    assert run.knobs[vcpu_id(0, 4)] != run.first_knobs[vcpu_id(0, 4)]
+
+
+def test_as_long_as_a_limit_binds_that_may_be_capped_everybody_is_watched() -> None:
+    policy = Critical(CriticalParameters(), BandwidthParameters(caps=True))
+    rows = [replace(row, weight=None, latency_us=None) for row in (*FAN_OUT, background())]
+    limits = {"w0": Limits(10**6, 0, 5_000_000, {vcpu_id(0, row): OwnLimit(0, 0) for row in range(5)})}
+    state = policy.initial_state()
+    for _ in range(2 * PAUSE_LOOKS):
+        decision = policy.decide(replace(period(Group("w0", rows)), limits=limits), state)
+        state = decision.state
+        assert not decision.unwatched
+    assert isinstance(state, CriticalState)
+    assert state.holdings
+
+
+def fed(chain: float) -> Row:
+    """A server fed from outside, so much of whose time continues what somebody else began."""
+    row = short(4, external=8)
+    return replace(row, chain_ms=(row.chain_ms or 0) * chain)
 
 
 @pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    "services",
+    [FAN_OUT, [fed(1), fed(1), fed(0.99), fed(0.99)], [fed(1), fed(1), fed(1), fed(0.95)]],
+    ids=["alike", "nearly", "but one"],
+)
 def test_once_nobody_is_preferred_any_more_weights_are_as_they_were_and_there_are_pauses_again(
-    nested: bool,
+    nested: bool, services: Sequence[Row]
 ) -> None:
     run = Watch()
     for _ in range(PAUSE_LOOKS):
-        run.look(*FAN_OUT, background(), nested=nested)
+        run.look(*services, background(), nested=nested)
     assert run.weight(0) > 4 * run.weight(4)
-    run.until_paused(*FAN_OUT, ASLEEP_ROW, nested=nested)
+    run.until_paused(*services, ASLEEP_ROW, nested=nested)
     assert [run.weight(row) for row in range(5)] == [1024] * 5
+    watched = [run.look(*services, ASLEEP_ROW, nested=nested) for _ in range(400) if not run.is_pausing]
+    assert len(watched) < 120
+
+
+def test_threads_that_always_want_to_run_do_not_keep_a_calm_host_watched() -> None:
+    run, chance = Watch(), random.Random(1)
+    computes = Row(40, ready_ms=40, wakeups=0, external=0, chain_ms=0)
+    watched = 0
+    for _ in range(400):
+        uneven = 20 * chance.random()
+        rows = [replace(computes, consumed_ms=40 + uneven, ready_ms=40 - uneven), computes]
+        watched += not run.is_pausing
+        run.look(*rows, nested=False)
+    assert watched < 200
+
+
+@pytest.mark.parametrize("every", [20, 50])
+def test_a_thread_that_hardly_runs_does_not_keep_a_calm_host_watched(every: int) -> None:
+    run = Watch()
+    rare = Row(1, wakeups=1, external=1, chain_ms=1)
+    watched = 0
+    for look in range(600):
+        watched += not run.is_pausing
+        last = rare if look % every == 0 else ASLEEP_ROW
+        rows = [*times(run.span, FAN_OUT), last]
+        run.step(run.seen(rows, 80 * run.span, nested=True))
+    assert 100 < watched < 400
+
+
+@pytest.mark.parametrize("off_ms", [-0.2, 0.2])
+def test_looks_that_come_a_little_early_or_late_make_no_difference(off_ms: float) -> None:
+    run = Watch(least=4)
+    pauses = []
+    for _ in range(3 * PAUSE_LOOKS):
+        pauses.append(run.is_pausing)
+        run.step(run.seen(times(4, FAN_OUT), 320 + off_ms, nested=True))
+    assert pauses[-20:] == [*[True] * 3, *[False] * 2] * 4 or set(pauses[-20:]) == {True, False}
+    assert sum(pauses[-20:]) == 12
+
+
+def test_one_late_look_in_a_while_is_made_up_for_by_a_few_others() -> None:
+    run = Watch()
+    watched = 0
+    for look in range(600):
+        watched += not run.is_pausing
+        late_ms = 400 if look % 50 == 0 else 0
+        run.step(run.seen(times(run.span, FAN_OUT), 80 * run.span + late_ms, nested=True))
+    assert watched < 300
 
 
 @pytest.mark.parametrize("least", [1, 2, 3, 4, 5, 8, 12, 20])
@@ -183,6 +252,7 @@ def test_a_step_is_answered_within_25_periods_whenever_it_comes_and_however_late
 
 def test_where_looks_are_far_apart_everybody_is_watched() -> None:
     run = Watch(least=5)
+    assert run.least * PERIOD_NS > LONGEST_LOOK_NS
     for _ in range(2 * PAUSE_LOOKS):
         run.look(*FAN_OUT)
         assert not run.is_pausing

@@ -47,8 +47,9 @@ class Wakers:
         try:
             self._edges.watch(wanted)
         except (BpfUnavailable, OSError) as reason:
+            if not self._refused:
+                self._notices.say("wake-ups not followed", f"wake-ups cannot be followed now: {reason}")
             self._refused = True
-            self._notices.say("wake-ups not followed", f"wake-ups cannot be followed at present: {reason}")
             return
         if wanted and self._refused:
             self._refused = False

@@ -12,7 +12,7 @@ from dasec.lab.kit.ratios import geometric_mean
 
 from ...plan.cells import Cell, Suite
 from ...plan.oracle import ORACLE
-from ...results.analysis import Share, Summary, summarise
+from ...results.analysis import JUDGED, Share, Summary, summarise
 from ...results.effects import effect, short
 from ...results.markdown import markdown_table
 from ...results.store import Done, Store, done_in
@@ -114,4 +114,18 @@ def guarded_table(found: Kept) -> str:
                 ]
             )
     headings = ["load", "arm", "mean", "p99", "mean in each repetition", "background done", "off at the end"]
+    return markdown_table(headings, rows)
+
+
+def no_gain_table(found: Kept) -> str:
+    """`critical` beside the plain host twice, where nothing is to be gained."""
+    rows = [
+        [
+            f"`{one.cell.load}`",
+            f"{one.mean_ms:.2f}, {one.p99_ms:.1f}",
+            *(effect(one.arms[arm].ratios[metric]) for arm in (CONTROL, "critical") for metric in JUDGED),
+        ]
+        for one in found.summaries()
+    ]
+    headings = ["load", "plain: mean, p99 ms", "A/A: mean", "A/A: p99", "`critical`: mean", "p99"]
     return markdown_table(headings, rows)

@@ -97,7 +97,7 @@ def test_a_folder_without_results_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_kept_runs_of_the_loads_were_asked_for_by_files_that_are_there() -> None:
-    for name, results in (("modes", "fairness"), ("guarded", "guarded")):
+    for name, results in (("modes", "fairness"), ("guarded", "guarded"), ("no-gain", "no-gain")):
         asked = (ROOT / f"experiments/studies/loads/results/{results}/asked.json").read_text(encoding="utf-8")
         told = tomllib.loads((ROOT / f"experiments/studies/loads/{name}.toml").read_text(encoding="utf-8"))
         found = json.loads(asked)["wish"]

@@ -10,11 +10,20 @@ from dasec.lab.kit.arms import CONTROL
 from dasec.lab.kit.ratios import Effect, estimate
 from experiments.plan.oracle import ORACLE
 from experiments.results.analysis import JUDGED
-from experiments.studies.loads.kept import GUARDED, MODES, guarded_table, kept, mean_of_all, modes_table
+from experiments.studies.loads.kept import (
+    GUARDED,
+    MODES,
+    guarded_table,
+    kept,
+    mean_of_all,
+    modes_table,
+    no_gain_table,
+)
 from experiments.studies.loads.published import PICTURE, draw
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 FAIRNESS, UNDER_GUARD, AGAIN = kept("fairness"), kept("guarded"), kept("guarded-again")
+NO_GAIN = kept("no-gain")
 SUMMARIES = FAIRNESS.summaries()
 
 
@@ -28,7 +37,7 @@ def test_the_page_of_the_loads_has_each_way_to_be_fair(metric: str) -> None:
 
 
 def test_every_block_that_was_asked_for_is_there() -> None:
-    for one in (FAIRNESS, UNDER_GUARD, AGAIN):
+    for one in (FAIRNESS, UNDER_GUARD, AGAIN, NO_GAIN):
         assert len(one.blocks) == len(one.wish.loads) * one.wish.repetitions
         assert all({run.arm for run in block.runs} == set(one.wish.arms) for block in one.blocks)
 
@@ -61,6 +70,15 @@ def test_six_loads_gain_under_strict_and_all_under_the_others() -> None:
 def test_background_work_is_done_under_each_as_on_the_plain_host() -> None:
     for arm in MODES.values():
         assert all(0.965 <= one.arms[arm].ratios["background"].ratio < 1.025 for one in SUMMARIES)
+
+
+def test_where_all_threads_serve_nothing_can_be_told_of_being_watched() -> None:
+    assert no_gain_table(NO_GAIN) in page("experiments/studies/loads/README.md").split("\n\n")
+    (fan_out, idle) = NO_GAIN.summaries()
+    found = [one.arms["critical"].ratios[metric] for one in (fan_out, idle) for metric in JUDGED]
+    assert all(one.low < 1 < one.high and one.ratio < 1.01 for one in found)
+    numbers = " | ".join(f"{fan_out.arms['critical'].ratios[metric].ratio:.2f}" for metric in JUDGED)
+    assert f"| nothing | all threads serve | {numbers} |" in page("README.md")
 
 
 def test_the_page_of_the_guard_has_what_it_left_of_harm_in_nested_groups() -> None:
