@@ -98,7 +98,7 @@ class WakeEdges(Protocol):
 
     def watch(self, wanted: bool) -> None:
         """Count, or count nothing, which makes wake-ups cheaper; who is followed stays so. What a thread was
-        doing when counting begins is not known: what is left of that sleep or burst is all that counts.
+        doing when counting begins is not known: its time counts from when it next gets or loses a core.
         Idempotent; raises BpfUnavailable or OSError, and counts nothing, if the kernel does not let it."""
 
     def read(self) -> Reading:

@@ -632,8 +632,10 @@ static long renew_slot(__u32 slot, void *ctx)
 	thread->state = UNKNOWN;
 	thread->since_ns = now_ns;
 	thread->episode_ns = 0;
-	thread->in_chain = 0;
-	/* Not `early`: a thread that was woken on its way to sleep has not slept, whatever else is not known of it. */
+	/*
+	 * Not `early`: a thread that was woken on its way to sleep has not slept, whatever else is not known of it. Nor
+	 * `in_chain`: until its next wake-up tells, its time is what it was of late.
+	 */
 	return 0;
 }
 

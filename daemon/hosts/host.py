@@ -73,7 +73,8 @@ class Host(Protocol):
 
     def watch(self, wanted: bool) -> None:
         """Follow wake-ups from now on, or leave that out because it costs those who wake up; at first they
-        are followed. A snapshot says if they were not. Never raises."""
+        are followed, and by a kernel that counts them itself always. A snapshot says if they were not. Never
+        raises."""
 
     def restore(self) -> Restored:
         """Put every knob that we hold back to its prior value. Idempotent."""

@@ -52,6 +52,7 @@ NAPPER = (
     "os.read(go, 1)\nfor _ in range(int(sys.argv[3])): time.sleep(0.002)\n"
     "os.write(ready, b'd')\nos.read(go, 1)"
 )
+CALLED = "os.read(go, 1)\nwhile True: pass"
 RESTLESS = "while True: time.sleep(0.00005)"
 SPINNER = "while True: pass"
 

@@ -16,7 +16,7 @@ from dasec.bpf.libbpf import BpfObject, BpfUnavailable
 from dasec.bpf.wake_edges import BpfEdges, open_edges
 from dasec.model import Level, VcpuId
 
-from .planted import NAPPER, RESTLESS, SPINNER, TARGET, Actor, planter
+from .planted import CALLED, NAPPER, RESTLESS, SPINNER, TARGET, Actor, planter
 from .schedtrace import Recorder, evaluate
 
 pytestmark = pytest.mark.host
@@ -373,24 +373,47 @@ def test_what_is_done_while_nobody_is_watched_is_not_counted_and_what_comes_afte
 
 def test_a_burst_counts_for_as_long_as_it_was_watched(actors: list[Actor]) -> None:
     monitor = BpfEdges(Level.FULL, slots=4, edges=4)
-    spinner = Actor(SPINNER, core=max(os.sched_getaffinity(0)))
-    actors.append(spinner)
-    monitor.follow({spinner.id: 0})
-    spent_ns = []
+    core = max(os.sched_getaffinity(0))
+    pair = [Actor(SPINNER, core=core) for _ in range(2)]  # so that they get and lose the core
+    actors.extend(pair)
+    monitor.follow({actor.id: 0 for actor in pair})
+
+    def spent_ns() -> int:
+        return sum(activity.run_ns + activity.ready_ns for activity in monitor.read().threads.values())
+
+    totals, lasted_ns = [], []
     for wanted in (False, True, False):
         began_ns = time.monotonic_ns()
         time.sleep(0.3)
-        before = monitor.read().threads[spinner.id]
-        lasted_ns = time.monotonic_ns() - began_ns
+        before_ns = spent_ns()
+        lasted_ns.append(time.monotonic_ns() - began_ns)
         monitor.watch(wanted)
-        after = monitor.read().threads[spinner.id]
-        assert after.run_ns + after.ready_ns >= before.run_ns + before.ready_ns
-        spent_ns.append((after.run_ns + after.ready_ns, lasted_ns))
+        totals.append(spent_ns())
+        assert totals[-1] >= before_ns
     monitor.close()
-    (first_ns, lasted_ns), (then_ns, _), (last_ns, _) = spent_ns
-    assert first_ns > lasted_ns / 2
-    assert then_ns == first_ns
-    assert last_ns > then_ns
+    assert totals[0] > lasted_ns[0]
+    assert totals[1] == totals[0]
+    assert lasted_ns[2] < totals[2] - totals[1] < 3 * lasted_ns[2]
+
+
+def test_what_continued_before_watching_ceased_continues_when_it_begins(actors: list[Actor]) -> None:
+    monitor = BpfEdges(Level.FULL, slots=4, edges=4)
+    core = max(os.sched_getaffinity(0))
+    beside, woken = Actor(SPINNER, core=core), Actor(CALLED, core=core)
+    actors.extend((beside, woken))
+    woken.wait_until_asleep()
+    monitor.follow({actor.id: 0 for actor in (beside, woken)})
+    woken.start()
+    time.sleep(0.2)
+    before_ns = monitor.read().threads[woken.id].chain_ns
+    monitor.watch(False)
+    time.sleep(0.1)
+    monitor.watch(True)
+    time.sleep(0.3)
+    after_ns = monitor.read().threads[woken.id].chain_ns
+    monitor.close()
+    assert before_ns > 0.05e9
+    assert after_ns - before_ns > 0.1e9
 
 
 def test_whoever_is_followed_first_while_nobody_is_watched_is_not_counted_either(actors: list[Actor]) -> None:
