@@ -176,7 +176,7 @@ def _past(known: CriticalState) -> _Past:
 
 def _not_judged(period: Period, known: CriticalState, ageing: Ageing, calm: Calm) -> Decision:
     """Nothing is learned from a period in which wake-ups were not followed, but whether they should be. No
-    weight or cap of ours is in force then. What has begun is looked at soon, whatever that costs."""
+    weight or cap of ours is in force then. What has begun is looked at soon, as far as the budget allows."""
     begun = begins(period, known.memories, ageing)
     calm = calm.stirred() if begun else calm.after_unwatched(period.length_ns)
     state = replace(known, calm=calm.looks, pause_ns=calm.pause_ns)
