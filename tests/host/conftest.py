@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from dasec.bpf.wake_edges import BpfEdges
 from dasec.linux import cpus
+from dasec.model import Level
 from guests.libvirtd import Libvirtd
 from tests.conftest import refuse
 from tests.contract.stage import MainlineStage
 
 from ..unit.service.command import NOBODY
 from .group import TestGroup
+from .planted import Actor
 from .running import RATE, loaded
 
 
@@ -68,3 +71,23 @@ def open_folder() -> Iterator[Path]:
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()
+
+
+@pytest.fixture(params=[Level.EDGES, Level.FULL])
+def level(request: pytest.FixtureRequest) -> Level:
+    return Level(request.param)
+
+
+@pytest.fixture
+def monitor(level: Level) -> Iterator[BpfEdges]:
+    made = BpfEdges(level, slots=64, edges=256)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def actors() -> Iterator[list[Actor]]:
+    cast: list[Actor] = []
+    yield cast
+    for actor in cast:
+        actor.end()

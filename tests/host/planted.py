@@ -99,3 +99,16 @@ def planter(*jobs: tuple[Actor, int], core: int | None = None) -> Actor:
     """Wakes each target in turn so many times, once it is told to go."""
     arguments = [f"{target.pid},{target.starter},{times}" for target, times in jobs]
     return Actor(PLANTER, *arguments, core=core, inherit=tuple(target.starter for target, _ in jobs))
+
+
+def target(actors: list[Actor], core: int | None = None) -> Actor:
+    actors.append(Actor(TARGET, core=core))
+    actors[-1].wait_until_asleep()
+    return actors[-1]
+
+
+def run(actors: list[Actor], actor: Actor) -> None:
+    actors.append(actor)
+    actor.wait_until_asleep()
+    actor.start()
+    actor.wait()
