@@ -98,42 +98,17 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class Drowsy:
-    """A policy that needs to decide in every third period only."""
+class Says:
+    """A policy that wants what it is told to, in each period."""
 
-    name: str = "drowsy"
-
-    def initial_state(self) -> PolicyState:
-        return PolicyState()
-
-    def decide(self, period: Period, state: PolicyState) -> Decision:
-        return Decision(rest=3)
-
-
-@dataclass(frozen=True)
-class Inattentive:
-    """A policy that needs no wake-ups to be followed after its second and third decisions."""
-
-    name: str = "inattentive"
+    says: Callable[[Period], Decision]
+    name: str = "says"
 
     def initial_state(self) -> PolicyState:
         return PolicyState()
 
     def decide(self, period: Period, state: PolicyState) -> Decision:
-        return Decision(unwatched=period.index in (1, 2))
-
-
-@dataclass(frozen=True)
-class Patient:
-    """A policy whose decisions can wait."""
-
-    name: str = "patient"
-
-    def initial_state(self) -> PolicyState:
-        return PolicyState()
-
-    def decide(self, period: Period, state: PolicyState) -> Decision:
-        return Decision(can_wait=True)
+        return self.says(period)
 
 
 class Scene:
@@ -194,7 +169,7 @@ def test_a_period_is_as_long_as_the_time_that_passed() -> None:
 
 def test_where_a_budget_is_spent_the_next_look_is_later_and_the_entry_says_so() -> None:
     scene = Scene(4)
-    scene.run(Patient(), Budget(1e-4, PERIOD_NS))
+    scene.run(Says(lambda _: Decision(can_wait=True)), Budget(1e-4, PERIOD_NS))
     entries = [entry for entry, _ in scene.listener.heard]
     longest = LONGEST_NS // PERIOD_NS
     assert [entry.period.length_ns // PERIOD_NS for entry in entries] == [1, longest, longest, longest]
@@ -203,14 +178,14 @@ def test_where_a_budget_is_spent_the_next_look_is_later_and_the_entry_says_so() 
 
 def test_a_policy_is_asked_again_after_as_many_periods_as_it_said() -> None:
     scene = Scene(4)
-    scene.run(Drowsy())
+    scene.run(Says(lambda _: Decision(rest=3)))
     lengths = [entry.period.length_ns // PERIOD_NS for entry, _ in scene.listener.heard]
     assert lengths == [1, 3, 3, 3]
 
 
 def test_wake_ups_are_followed_but_where_the_policy_does_not_need_it_and_the_period_says_so() -> None:
     scene = Scene(5)
-    scene.run(Inattentive())
+    scene.run(Says(lambda period: Decision(unwatched=period.index in (1, 2))))
     periods = [entry.period for entry, _ in scene.listener.heard]
     assert [each.unwatched for each in periods] == [False, False, True, True, False]
     assert [each.length_ns for each in periods] == [PERIOD_NS] * 5
