@@ -36,7 +36,7 @@ from .policy_alerts import Remarks
 from .reservation_alerts import ReservationAlerts
 from .status_file import StatusFile
 from .systemd import ServiceManager
-from .timer import Timer
+from .timer import Timer, signals_held
 from .unwritten import Unwritten
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def serve(order: Order) -> None:
     """Run until stopped. Raises Refusal where the host or its user must change something first."""
     log.start()
     announcer = Announcer()
-    with ExitStack() as stack:
-        # The pace hears it while the loop runs. Before and after that it must not end us.
+    with signals_held() as hold_signals, ExitStack() as stack:
+        # The timer hears it while the loop runs. Before that it must not end us.
         stack.callback(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
         # First: who is refused because another daemon runs must not touch what that one writes.
         claims = [stack.enter_context(_claimed(order))] if order.touches_the_host else []
@@ -126,8 +126,9 @@ def serve(order: Order) -> None:
         )
         _introduce(order, stage.host.capabilities)
         stack.enter_context(giving_way())
-        with Timer(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by) as pace:
-            restored = control(parts, pace)
+        hold_signals()
+        pace = Timer(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by)
+        restored = control(parts, pace)
         manager.stopping()
         _conclude(restored, unwritten)
 

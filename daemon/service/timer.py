@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 STOPPERS = {signal.SIGTERM, signal.SIGINT}
 HEARD = {*STOPPERS, signal.SIGHUP}
@@ -16,8 +15,22 @@ UNWATCHED_S = 0.8
 miss its journal. A rest takes up to 1.6 s (budget.py)."""
 
 
+@contextmanager
+def signals_held() -> Iterator[Callable[[], object]]:
+    """From the call of what it yields to the end of the block no signal of `HEARD` cuts anything short: a
+    Timer sees them where it waits. Whoever asks again while all is put back asks for the same."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        yield lambda: signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
+    finally:
+        for number in HEARD:
+            signal.sigtimedwait({number}, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Timer:
-    """Absolute deadlines on CLOCK_MONOTONIC; signals are blocked and seen only while waiting.
+    """Absolute deadlines on CLOCK_MONOTONIC, from now on; signals, which must be held, are seen only while
+    waiting.
 
     So a signal never cuts a period in two, and a missed deadline is skipped, not queued.
     """
@@ -37,18 +50,7 @@ class Timer:
         self._left = limit
         self._alive, self._meanwhile = alive, meanwhile
         self._deadline_ns = time.monotonic_ns()
-        self._mask: set[signal.Signals | int] = set()
         self._hung_up = False
-
-    def __enter__(self) -> Self:
-        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, HEARD))
-        self._deadline_ns = time.monotonic_ns()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def wait(self, periods: int = 1) -> bool:
         """Sleep until so many periods are over. False: stop (asked to, or the last decision is made)."""

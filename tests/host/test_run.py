@@ -80,6 +80,24 @@ def test_a_running_daemon_shows_its_status_and_stops_in_order(tmp_path: Path, bu
     assert dasec("status", "--directory", tmp_path / "state").status == ExitStatus.FAILED
 
 
+def test_a_stop_that_is_asked_for_again_and_again_is_in_order(tmp_path: Path, busy: list[int]) -> None:
+    before = knobs(busy)
+    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
+    with daemon(tmp_path, config) as process:
+        wait_for(lambda: knobs(busy) != before)
+
+        def ended() -> bool:
+            process.terminate()
+            return process.poll() is not None
+
+        wait_for(ended, every_s=0.001)
+        _, errors = process.communicate()
+    assert process.returncode in (ExitStatus.DONE, -signal.SIGTERM)  # an interpreter that ends is not ours
+    assert "stopped: " in errors
+    assert "without putting back" not in errors
+    assert knobs(busy) == before
+
+
 def test_a_probe_that_is_ended_leaves_no_group_and_of_a_killed_one_verify_tells(tmp_path: Path) -> None:
     for number, left in ((signal.SIGTERM, False), (signal.SIGKILL, True)):
         with subprocess.Popen([sys.executable, "-m", "dasec", "probe"], stdout=subprocess.PIPE) as process:

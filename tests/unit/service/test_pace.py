@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.budget import LONGEST_NS
-from dasec.service.timer import UNWATCHED_S, Timer, next_deadline
+from dasec.service.timer import HEARD, STOPPERS, UNWATCHED_S, Timer, next_deadline, signals_held
 
-PERIOD_NS = 80_000_000
+
+@pytest.fixture(autouse=True)
+def held() -> Iterator[None]:
+    """As whoever waits with a Timer must."""
+    with signals_held() as hold:
+        hold()
+        yield
 
 
 def test_a_period_in_time_skips_nothing() -> None:
@@ -38,22 +45,22 @@ def test_a_clock_that_reads_early_skips_nothing() -> None:
 
 
 def test_the_limit_ends_the_series() -> None:
-    with Timer(1_000_000, limit=3) as pace:
-        assert [pace.wait() for _ in range(4)] == [True, True, True, False]
+    pace = Timer(1_000_000, limit=3)
+    assert [pace.wait() for _ in range(4)] == [True, True, True, False]
 
 
 def test_a_rest_is_a_wait_of_several_periods_none_of_them_late() -> None:
-    with Timer(5_000_000) as pace:
-        before_ns = time.monotonic_ns()
-        assert pace.wait(10)
-        assert time.monotonic_ns() - before_ns >= 45_000_000
+    pace = Timer(5_000_000)
+    before_ns = time.monotonic_ns()
+    assert pace.wait(10)
+    assert time.monotonic_ns() - before_ns >= 45_000_000
     assert pace.late == 0
 
 
 def test_a_wait_of_one_period_is_one_sleep() -> None:
     looks: list[None] = []
-    with Timer(5_000_000, meanwhile=lambda: looks.append(None)) as pace:
-        assert pace.wait()
+    pace = Timer(5_000_000, meanwhile=lambda: looks.append(None))
+    assert pace.wait()
     assert looks == []
 
 
@@ -74,40 +81,61 @@ def test_in_a_long_rest_somebody_looks_after_things_again_and_again_until_a_stop
         if len(looks) == 5:
             signal.raise_signal(signal.SIGTERM)
 
-    with Timer(60_000_000_000, meanwhile=look) as pace:
-        assert not pace.wait()
+    pace = Timer(60_000_000_000, meanwhile=look)
+    assert not pace.wait()
     assert looks == [False, False, True, False, False]
 
 
 def test_a_stop_signal_ends_the_wait_at_once_and_not_before() -> None:
-    with Timer(60_000_000_000) as pace:
-        before_ns = time.monotonic_ns()
-        signal.raise_signal(signal.SIGTERM)
-        assert not pace.wait()
-        assert time.monotonic_ns() - before_ns < 30_000_000_000
+    pace = Timer(60_000_000_000)
+    before_ns = time.monotonic_ns()
+    signal.raise_signal(signal.SIGTERM)
+    assert not pace.wait()
+    assert time.monotonic_ns() - before_ns < 30_000_000_000
 
 
 def test_a_hangup_shortens_no_wait_and_is_told_once() -> None:
-    with Timer(50_000_000) as pace:
-        before_ns = time.monotonic_ns()
-        signal.raise_signal(signal.SIGHUP)
-        assert pace.wait()
-        assert time.monotonic_ns() - before_ns >= 49_000_000
-        assert pace.reload_due()
-        assert not pace.reload_due()
-        assert pace.wait()
-        assert not pace.reload_due()
+    pace = Timer(50_000_000)
+    before_ns = time.monotonic_ns()
+    signal.raise_signal(signal.SIGHUP)
+    assert pace.wait()
+    assert time.monotonic_ns() - before_ns >= 49_000_000
+    assert pace.reload_due()
+    assert not pace.reload_due()
+    assert pace.wait()
+    assert not pace.reload_due()
 
 
 def test_a_stop_signal_after_a_hangup_still_stops() -> None:
-    with Timer(60_000_000_000) as pace:
-        signal.raise_signal(signal.SIGHUP)
-        signal.raise_signal(signal.SIGTERM)
-        assert not pace.wait()
+    pace = Timer(60_000_000_000)
+    signal.raise_signal(signal.SIGHUP)
+    signal.raise_signal(signal.SIGTERM)
+    assert not pace.wait()
 
 
-def test_the_signal_mask_is_as_before_afterwards() -> None:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    with Timer(PERIOD_NS):
-        assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+def test_signals_are_held_from_when_they_shall_be_until_the_end() -> None:
+    def now() -> set[signal.Signals | int]:
+        return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
+    before = now()
+    with signals_held() as hold:
+        assert now() == before
+        hold()
+        assert now() == before | HEARD
+    assert now() == before
+
+
+@pytest.mark.parametrize("number", sorted(HEARD))
+def test_a_signal_while_all_is_put_back_is_no_other_wish(number: signal.Signals) -> None:
+    heard: list[int] = []
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
+    former = signal.signal(number, lambda number, _: heard.append(number))
+    try:
+        with signals_held() as hold:
+            hold()
+            for stopper in (*STOPPERS, number):
+                signal.raise_signal(stopper)
+    finally:
+        signal.signal(number, former)
+    assert heard == []
