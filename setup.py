@@ -5,5 +5,6 @@ from setuptools import find_packages, setup
 setup(
     package_dir={"dasec": "daemon"},
     packages=["dasec", *(f"dasec.{name}" for name in find_packages("daemon"))],
+    license_files=["LICENSE", "LICENSES/GPL-2.0-only.txt"],  # the second: of what runs in the kernel
     package_data={"dasec": ["py.typed"], "dasec.bpf": ["*.c", "*.h", "*.o"]},
 )

@@ -139,13 +139,7 @@ class Scheduler:
     def __init__(self, chosen: Options, *, partial: bool = False) -> None:
         refuse_what_it_cannot_keep()
         operations = PARTIAL if partial else OPERATIONS
-        self._object: BpfObject = load(
-            OBJECT,
-            sizes={"stays": (1 + chosen.cpus) * MAX_VMS},
-            options=chosen,
-            operations=operations,
-            sleepable=SLEEPABLE,
-        )
+        self._object = _verified(chosen, operations)
         try:
             self._ending = self._object.view("endings", ctypes.sizeof(_Ending))
             self._vms = self._object.view("vms", MAX_VMS * ctypes.sizeof(_Vm))
@@ -192,7 +186,10 @@ def refuse_what_it_cannot_keep(
 ) -> None:
     """BpfUnavailable, in one line, where the scheduler must not be loaded."""
     if not sysfs.is_dir():
-        raise BpfUnavailable("this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or later)")
+        raise BpfUnavailable(
+            "this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or later; of Debian's, 7.2 and"
+            " later have it, also in Debian 13's backports)"
+        )
     if (state := sched_ext.state(sysfs)) != "disabled":
         name = sched_ext.name(sysfs) or "another one"
         raise BpfUnavailable(f"the sched_ext scheduler {name} is {state} already: stop it first")
@@ -245,6 +242,28 @@ def why_not() -> str | None:
     except BpfUnavailable as error:
         return str(error)
     return None
+
+
+def why_not_tried(vm_level: int) -> str | None:
+    """The same, tried: the kernel verifies all programs, none of which is ever run."""
+    if (why := why_not()) is not None:
+        return why
+    try:
+        _verified(options(vm_level), OPERATIONS).close()
+    except BpfUnavailable as error:
+        return str(error)
+    return None
+
+
+def _verified(chosen: Options, operations: str) -> BpfObject:
+    """In the kernel, and scheduling nobody yet."""
+    return load(
+        OBJECT,
+        sizes={"stays": (1 + chosen.cpus) * MAX_VMS},
+        options=chosen,
+        operations=operations,
+        sleepable=SLEEPABLE,
+    )
 
 
 def _by_first(nodes: Mapping[int, int]) -> Mapping[int, int]:

@@ -26,6 +26,7 @@ def sdist(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = tmp_path_factory.mktemp("clone")
     for part in PARTS:
         shutil.copy(repository / part, clone / part)
+    shutil.copytree(repository / "LICENSES", clone / "LICENSES")
     shutil.copytree(repository / "daemon", clone / "daemon", ignore=shutil.ignore_patterns("__pycache__"))
     run(sys.executable, "-c", BUILD_SDIST, clone / "out", cwd=clone)
     (archive,) = (clone / "out").glob("dasec-*.tar.gz")
@@ -62,7 +63,8 @@ def test_the_wheel_holds_every_module_the_type_marker_and_nothing_called_daemon(
     programs = {f"dasec/bpf/{path.name}" for path in (repository / "daemon/bpf").glob("*.[cho]")}
     assert {name for name in names if name.startswith("dasec/")} == modules | programs | {"dasec/py.typed"}
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"dasec"}
-    assert any(name.endswith("LICENSE") for name in names)
+    for text in ("LICENSE", "GPL-2.0-only.txt"):
+        assert any(name.endswith(text) for name in names)
 
 
 def test_a_fresh_environment_imports_the_installed_package(wheel: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -47,6 +48,16 @@ def test_it_schedules_while_it_is_held_and_no_longer(scheduler: Scheduler) -> No
     assert scheduler.ended() is None
     scheduler.close()
     wait_for("disabled")
+
+
+def test_a_probe_tries_it_and_lets_it_schedule_nobody() -> None:
+    before = LOADS.read_text()
+    told = subprocess.run(
+        [sys.executable, "-P", "-m", "dasec", "probe", "--json"], capture_output=True, text=True, check=True
+    )
+    said = json.loads(told.stdout)
+    assert said["own_scheduler"], said["own_scheduler_note"]
+    assert (state(), LOADS.read_text()) == ("disabled", before)
 
 
 def test_vms_share_a_cpu_by_their_weights_however_many_threads_they_have(

@@ -1,4 +1,4 @@
-"""Could our scheduler be loaded here? Told without loading it, since loading takes over every thread."""
+"""Could our scheduler be loaded here? Told without loading it: whoever opens this host does, right after."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.bpf.libbpf import BpfUnavailable
+from dasec.bpf.libbpf import BpfObject, BpfUnavailable
 from dasec.bpf.scx import (
     MAX_CPUS,
     MAX_VMS,
@@ -20,6 +20,7 @@ from dasec.bpf.scx import (
     no_vms,
     options,
     refuse_what_it_cannot_keep,
+    why_not_tried,
 )
 from dasec.commands import scx
 from dasec.commands.survey import render
@@ -62,7 +63,9 @@ def test_a_host_that_has_it_free_is_not_refused(host: Host) -> None:
 
 def test_a_kernel_without_sched_ext(host: Host, tmp_path: Path) -> None:
     host.sysfs = tmp_path / "none"
-    assert host.refusal() == "this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or later)"
+    assert host.refusal().startswith(
+        "this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 or later;"
+    )
 
 
 @pytest.mark.parametrize("state", ["enabled", "enabling", "disabling"])
@@ -135,6 +138,21 @@ def test_the_probe_says_why_not_beside_everything_else() -> None:
     lines = render(everything, "another one is loaded").splitlines()
     assert lines[-2] == "own scheduler         no   another one is loaded"
     assert render(everything, None).splitlines()[-2].startswith("own scheduler         yes  `dasec scx`")
+
+
+def test_what_the_kernel_does_not_take_is_told_by_trying(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> BpfObject:
+        raise BpfUnavailable("the kernel refuses the BPF object scx_dasec: Permission denied")
+
+    monkeypatch.setattr("dasec.bpf.scx.why_not", lambda: None)
+    monkeypatch.setattr("dasec.bpf.scx.load", refused)
+    assert why_not_tried(2) == "the kernel refuses the BPF object scx_dasec: Permission denied"
+
+
+def test_nothing_is_tried_where_it_must_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dasec.bpf.scx.why_not", lambda: "another one is loaded")
+    monkeypatch.setattr("dasec.bpf.scx.load", lambda *_, **__: pytest.fail("it was loaded"))
+    assert why_not_tried(2) == "another one is loaded"
 
 
 def test_both_sides_have_the_same_limits() -> None:
