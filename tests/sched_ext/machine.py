@@ -23,7 +23,7 @@ NEEDS_SCHED_EXT = [
     pytest.mark.host,
     pytest.mark.skipif(
         os.environ.get("DASEC_GUEST") != "1" or not SYSFS.is_dir(),
-        reason="needs sched_ext, which no kernel of a distribution tried has; tests/vm boots one",
+        reason="needs sched_ext, in a guest of its own; tests/vm boots one",
     ),
 ]
 
@@ -76,6 +76,11 @@ def priorities_of_rcu() -> set[int]:
 def identity(pid: int) -> VcpuId:
     """The main thread of a process."""
     return VcpuId(pid, pid, procfs.read_stat(pid, pid).start_ticks)
+
+
+def computed_s(pid: int) -> float:
+    """CPU time of its main thread."""
+    return int(procfs.read_bytes(f"/proc/{pid}/schedstat").split()[0]) / 1e9
 
 
 class Vm:

@@ -28,7 +28,7 @@ from tests.contract.stage import roster
 
 from ..host.running import burner
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, SOON_S, Vm, identity, in_the_end, wait_for
+from .machine import HOG, NEEDS_SCHED_EXT, SOON_S, Vm, computed_s, identity, in_the_end, wait_for
 
 pytestmark = NEEDS_SCHED_EXT
 
@@ -59,17 +59,13 @@ class Managed:
 
     def used_s(self, *, attended: bool = True) -> list[float]:
         """The CPU time of each in some seconds."""
-        before = [_used_s(vcpu) for vcpu in self.vcpus]
+        before = [computed_s(vcpu.pid) for vcpu in self.vcpus]
         ends = time.monotonic() + MEANWHILE_S
         while time.monotonic() < ends:
             if attended:
                 self.look()
             time.sleep(0.1)
-        return [_used_s(vcpu) - then for vcpu, then in zip(self.vcpus, before, strict=True)]
-
-
-def _used_s(vcpu: VcpuId) -> float:
-    return int(procfs.read_bytes(f"/proc/{vcpu.pid}/schedstat").split()[0]) / 1e9
+        return [computed_s(vcpu.pid) - then for vcpu, then in zip(self.vcpus, before, strict=True)]
 
 
 @pytest.fixture

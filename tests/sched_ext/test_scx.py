@@ -19,6 +19,7 @@ from dasec.bpf.scx import Scheduler, no_vms, options, refuse_what_it_cannot_keep
 from dasec.errors import ExitStatus
 from dasec.hosts.sched_ext.rcu import FIRST
 from dasec.knobs.realtime import ORDINARY
+from dasec.linux import schedattr
 from dasec.linux.sched_ext import SYSFS, state
 from guests.waiting import wait_for as wait_until
 
@@ -31,6 +32,7 @@ from .machine import (
     SLICE,
     SOON_S,
     Vm,
+    computed_s,
     in_the_end,
     priorities_of_rcu,
     used_meanwhile,
@@ -58,6 +60,25 @@ def test_a_probe_tries_it_and_lets_it_schedule_nobody() -> None:
     said = json.loads(told.stdout)
     assert said["own_scheduler"], said["own_scheduler_note"]
     assert (state(), LOADS.read_text()) == ("disabled", before)
+
+
+def test_a_deadline_thread_keeps_its_policy_and_has_its_runtime(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    vms["busy"] = Vm("busy")
+    vms["busy"].run(HOG, times=4)
+    quarter = ("--sched-runtime", "5000000", "--sched-deadline", "20000000", "--sched-period", "20000000")
+    with subprocess.Popen(["chrt", "--deadline", *quarter, "0", sys.executable, "-S", "-c", HOG]) as child:
+        try:
+            wait_until(lambda: schedattr.policy_of(child.pid) == schedattr.SCHED_DEADLINE)
+            time.sleep(1)
+            before_s, began_s = computed_s(child.pid), time.monotonic()
+            time.sleep(SHARES_S)
+            used_s = computed_s(child.pid) - before_s
+            assert used_s / (time.monotonic() - began_s) == pytest.approx(0.25, abs=0.08)
+            assert schedattr.policy_of(child.pid) == schedattr.SCHED_DEADLINE
+        finally:
+            child.kill()
 
 
 def test_vms_share_a_cpu_by_their_weights_however_many_threads_they_have(

@@ -10,7 +10,7 @@ import click
 
 from ...results.kept_cells import Kept, Seen
 from ...results.markdown import markdown_table
-from . import rivals
+from . import rivals, seeds
 
 HERE = Path(__file__).resolve().parent
 
@@ -33,10 +33,8 @@ ALONE = replace(KEPT, results=HERE / "results/alone")
 """The same services while their VMs' background hardly ever wants a CPU; with other arrivals."""
 
 
-PRESENT = replace(
-    KEPT, results=HERE / "results/present", arms={arm: KEPT.arms[arm] for arm in ("none-again", "scx")}
-)
-"""By the present rule, and no oracle beside it."""
+PRESENT = replace(KEPT, results=HERE / "results/present")
+"""By the present rule, with several seeds."""
 
 
 def without_background() -> Iterator[tuple[str, Mapping[str, Seen], Mapping[str, Seen]]]:
@@ -70,7 +68,9 @@ def alone_table() -> str:
 
 def publish() -> None:
     """Print and draw them."""
-    KEPT.publish(PRESENT)
+    KEPT.publish()
+    click.echo(f"\n{seeds.table(seeds.cells(PRESENT))}")
+    seeds.draw(PRESENT, PRESENT.results / "p99.png")
     click.echo(f"\n{alone_table()}")
     for cell, rows in rivals.cells():
         click.echo(f"\nBeside schedulers of others, {cell}:\n\n{rivals.table(rows)}")
