@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.places.counted.cpus import Cpus
 from experiments.places.counted.machine import Run, Task, measure
+from experiments.results.kept_cells import Seen
 from experiments.results.store import RUNS
 from experiments.studies.bandwidth.guest import machine_of
-from experiments.studies.sched_ext import caches, shares
+from experiments.studies.sched_ext import caches, published, shares
 from experiments.studies.sched_ext.fairness import Contest
 from experiments.studies.sched_ext.scripts import SEEN
 from experiments.studies.testbed.quick import quick
@@ -119,6 +124,22 @@ class TwoCaches:
         with tempfile.TemporaryDirectory() as scratch:
             machine = caches.machine(Path(scratch))
             return tuple(measure(machine, caches.task(self.seconds), lambda: None).runs)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortNested:
+    """The smallest cell of our scheduler's study, in short: its arms, and what was measured."""
+
+    def __call__(self) -> Mapping[str, Seen]:
+        sched_ext_image()
+        short = {"policies": ["scx"], "seconds": 2.0, "lead_s": 1.0, "warmup_s": 0.5}
+        told = [part for key, value in short.items() for part in ("--set", f"{key}={json.dumps(value)}")]
+        file = "experiments/studies/sched_ext/nested.toml"
+        with tempfile.TemporaryDirectory() as scratch:
+            command = [sys.executable, "-m", "experiments", "run", file, *told, "--guests", "1", "--anyway"]
+            subprocess.run([*command, "--out", scratch], cwd=REPOSITORY, check=True, capture_output=True)
+            ((_, runs),) = replace(published.KEPT, results=Path(scratch)).cells()
+        return runs
 
 
 @dataclass(frozen=True, slots=True)
