@@ -88,7 +88,7 @@ class Regime:
         self._workloads.close()
 
     def _take(self, told: Config) -> None:
-        if (told.workload, told.libvirt) != (self._config.workload, self._config.libvirt):
+        if _finds(told) != _finds(self._config):
             former, self._workloads = self._workloads, discovery(told)
             former.close()
         self._config = told
@@ -97,6 +97,11 @@ class Regime:
             self.policy = policy
             for each in self.turning:
                 each.turn(told.policy, told.parameters())
+
+
+def _finds(config: Config) -> tuple[object, ...]:
+    """All that discovery() is made from."""
+    return config.workload, config.libvirt, config.containers
 
 
 def refusals(now: Config, told: Config, counted: Level) -> Iterator[str]:

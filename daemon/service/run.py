@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -84,10 +83,15 @@ class Stage:
 def serve(order: Order) -> None:
     """Run until stopped. Raises Refusal where the host or its user must change something first."""
     log.start()
+    try:
+        _serve(order)
+    except KeyboardInterrupt:
+        LOGGER.info("stopped before it had begun")
+
+
+def _serve(order: Order) -> None:
     announcer = Announcer()
     with signals_held() as hold_signals, ExitStack() as stack:
-        # The timer hears it while the loop runs. Before that it must not end us.
-        stack.callback(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
         # First: who is refused because another daemon runs must not touch what that one writes.
         claims = [stack.enter_context(_claimed(order))] if order.touches_the_host else []
         records = list(_record(order, announcer))

@@ -6,8 +6,10 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
-STOPPERS = {signal.SIGTERM, signal.SIGINT}
+from ..linux.uninterrupted import STOPPERS
+
 HEARD = {*STOPPERS, signal.SIGHUP}
 
 UNWATCHED_S = 0.8
@@ -16,16 +18,30 @@ miss its journal. A rest takes up to 1.6 s (budget.py)."""
 
 
 @contextmanager
-def signals_held() -> Iterator[Callable[[], object]]:
+def signals_held() -> Iterator[Callable[[], None]]:
     """From the call of what it yields to the end of the block no signal of `HEARD` cuts anything short: a
-    Timer sees them where it waits. Whoever asks again while all is put back asks for the same."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    Timer sees them where it waits. Whoever asks again while all is put back asks for the same. Before that
+    call a stop signal is a KeyboardInterrupt, once, and a hangup is nothing."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    handlers = {number: signal.signal(number, _interrupt) for number in STOPPERS}
+    handlers[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        yield lambda: signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
+        yield _hold
     finally:
-        for number in HEARD:
+        _hold()
+        for number, handler in handlers.items():
             signal.sigtimedwait({number}, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _hold()
+    raise KeyboardInterrupt
+
+
+def _hold() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
 
 
 class Timer:

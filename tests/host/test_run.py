@@ -121,6 +121,30 @@ def _probe_groups() -> list[str]:
     return [group for group in hierarchy.children(hierarchy.root) if PROBE_GROUP in group]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_daemon_that_is_stopped_while_it_still_tries_what_works_leaves_nothing(
+    number: signal.Signals, tmp_path: Path, busy: list[int]
+) -> None:
+    config = configuration(tmp_path, "", f"pids = [{busy[0]}]")
+    command = [
+        sys.executable,
+        "-m",
+        "dasec",
+        "run",
+        "--config",
+        str(config),
+        "--directory",
+        str(tmp_path / "d"),
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        name = f"dasec-probe-{process.pid}-"
+        wait_for(lambda: any(name in path for path in _probe_groups()))
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, errors) == (ExitStatus.DONE, "dasec: stopped before it had begun\n")
+    assert not any(name in path for path in _probe_groups())
+
+
 def test_the_daemon_takes_no_core_from_who_runs_and_leaves_it_to_who_wakes_up(
     tmp_path: Path, busy: list[int]
 ) -> None:

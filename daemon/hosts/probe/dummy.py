@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, NamedTuple
 
 from ...linux import affinity
+from ...linux.uninterrupted import uninterrupted
 
 _READY = "import os, select, signal, sys\nos.write(1, b'.')\n"
 _UNTIL = "os.read(0, 1)\nsignal.setitimer(signal.ITIMER_REAL, {})\n"
@@ -63,18 +64,22 @@ def _runner(program: str, cpu: int, seconds: float) -> Iterator[Runner]:
 def _child(program: str, cpu: int | None) -> Iterator[subprocess.Popen[bytes]]:
     """As soon as it does what it shall: an interpreter that starts computes, too."""
     command = [sys.executable, "-I", "-S", "-c", _READY + program]
-    child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", env=_environment()
-    )
-    assert child.stdout is not None
-    try:
+    with ExitStack() as ours:
+        with uninterrupted():
+            child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", env=_environment()
+            )
+            ours.callback(_end, child)
+        assert child.stdout is not None
         child.stdout.read(1)
         if cpu is not None:
             affinity.put(child.pid, (cpu,))
         yield child
-    finally:
-        child.kill()
-        child.communicate()
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.communicate()
 
 
 def _environment() -> dict[str, str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.budget import LONGEST_NS
-from dasec.service.timer import HEARD, STOPPERS, UNWATCHED_S, Timer, next_deadline, signals_held
+from dasec.linux.uninterrupted import STOPPERS
+from dasec.service.timer import HEARD, UNWATCHED_S, Timer, next_deadline, signals_held
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +126,22 @@ def test_signals_are_held_from_when_they_shall_be_until_the_end() -> None:
         hold()
         assert now() == before | HEARD
     assert now() == before
+
+
+@pytest.mark.parametrize("number", sorted(STOPPERS))
+def test_before_that_a_stop_signal_interrupts_once(number: signal.Signals) -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
+    with pytest.raises(KeyboardInterrupt), signals_held(), signal_at_the_end(number):
+        signal.raise_signal(number)
+
+
+@contextmanager
+def signal_at_the_end(number: signal.Signals) -> Iterator[None]:
+    """While what had begun is undone."""
+    try:
+        yield
+    finally:
+        signal.raise_signal(number)
 
 
 @pytest.mark.parametrize("number", sorted(HEARD))

@@ -75,6 +75,15 @@ def test_whether_qemus_main_threads_are_managed_is_heard_at_a_reload(scene: Scen
     assert scene.regime.roster() is not before
 
 
+def test_containers_that_may_opt_in_no_longer_are_let_go_at_a_reload(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, 'policy = "critical"\n[containers]\nannotations = true')
+    before = scene.regime.roster()
+    scene.write('policy = "critical"')
+    scene.regime.reload()
+    assert scene.told.answers == [[]]
+    assert scene.regime.roster() is not before
+
+
 def test_the_same_file_again_changes_nothing(scene: Scene) -> None:
     policy, roster = scene.regime.policy, scene.regime.roster()
     assert scene.regime.reload() is policy
