@@ -145,17 +145,9 @@ def top(record: Path | None, interval: float, times: int | None, directory: Path
 @directory_option
 def verify(directory: Path) -> None:
     """Compare the kernel with what the journal says that we meant."""
-    from ..safety.verify import verify as findings_of
+    from .journal import compare
 
-    try:
-        findings = findings_of(directory)
-    except OSError as error:
-        raise Refusal(ExitStatus.HOST, _because(error, directory)) from error
-    for finding in findings:
-        click.echo(printable(str(finding)))
-    if findings:
-        raise Refusal(ExitStatus.FAILED, f"{len(findings)} findings: {directory}: see above")
-    click.echo("clean: the kernel holds what it should")
+    compare(directory)
 
 
 @commands.command()
@@ -163,30 +155,9 @@ def verify(directory: Path) -> None:
 @directory_option
 def restore(directory: Path, force: bool) -> None:
     """Put everything back; harmless to repeat."""
-    from ..metrics.textfile import sweep
-    from ..safety.restore import restore as put_all_back
+    from .journal import put_back
 
-    if not directory.exists():
-        click.echo(f"nothing to put back: {directory} does not exist")
-        return
-    try:
-        restored, notices = put_all_back(directory, force=force)
-    except OSError as error:
-        raise Refusal(ExitStatus.HOST, _because(error, directory)) from error
-    sweep(directory)
-    for line in (*map(str, notices), *restored.left_alone, *restored.waiting, *restored.failed):
-        click.echo(printable(line))
-    held = f", {len(restored.waiting)} still held: repeat this then" if restored.waiting else ""
-    click.echo(f"{restored.put_back} knobs put back, {restored.vanished} of threads that are gone{held}")
-    if restored.failed:
-        raise Refusal(ExitStatus.FAILED, f"{len(restored.failed)} knobs not put back: see above")
-
-
-def _because(error: OSError, directory: Path) -> str:
-    """An error of the state directory as one line; the safety modules' own say everything themselves."""
-    if error.filename is None:
-        return error.strerror or str(error)
-    return f"{directory}: {error.strerror}: run as root, or name another with --directory"
+    put_back(directory, force=force)
 
 
 @commands.command()

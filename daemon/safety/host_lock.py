@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from pathlib import Path
 
-from .journal.directory import Directory, JournalBusy, holder_of, lock_within
+from .journal.directory import NO_FILE, Directory, JournalBusy, holder_of, lock_within
 from .journal.journal import DIRECTORY
 
 NAME = "host.lock"
@@ -33,10 +34,7 @@ class HostLock:
 
     def former(self) -> Path | None:
         """The directory of the last holder, if it was another one than ours."""
-        noted = os.fsdecode(os.pread(self._fd, os.pathconf("/", "PC_PATH_MAX"), 0))
-        with contextlib.suppress(OSError, ValueError):
-            return None if not noted or os.path.samefile(noted, self._journal) else Path(noted)
-        return None
+        return _other_than(self._journal, self._fd)
 
     def note(self) -> None:
         """From now on the journal of this host is ours. Best effort: the disk may be full."""
@@ -61,10 +59,31 @@ class HostLock:
         os.close(self._fd)
 
 
+def elsewhere(directory: Path, home: Path = DIRECTORY) -> Path | None:
+    """Where the host's last daemon had its journal, if not in `directory`, the one that it would be in."""
+    if directory != home:
+        return None
+    try:
+        fd = os.open(home / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return _other_than(home, fd)
+    finally:
+        os.close(fd)
+
+
+def _other_than(journal: Path, fd: int) -> Path | None:
+    with contextlib.suppress(OSError, ValueError):
+        noted = os.fsdecode(os.pread(fd, os.pathconf("/", "PC_PATH_MAX"), 0))
+        return None if not noted or os.path.samefile(noted, journal) else Path(noted)
+    return None
+
+
 def _locked(home: Path, wait_s: float) -> int:
     place = Directory(home)
     try:
-        fd = os.open(NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=place.fd)
+        fd = _opened(place)
     finally:
         place.close()
     if lock_within(fd, wait_s):
@@ -72,3 +91,19 @@ def _locked(home: Path, wait_s: float) -> int:
     who = holder_of(fd)
     os.close(fd)
     raise JournalBusy(errno.EBUSY, f"host: another daemon, {who}, has {home / NAME}: stop that one first")
+
+
+def _opened(place: Directory) -> int:
+    """What has the lock's name and is no file makes room."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        fd = os.open(NAME, flags, 0o600, dir_fd=place.fd)
+    except OSError as error:
+        if error.errno not in (*NO_FILE, errno.EISDIR):
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            return fd
+        os.close(fd)
+    place.make_room(NAME)
+    return os.open(NAME, flags | os.O_EXCL, 0o600, dir_fd=place.fd)

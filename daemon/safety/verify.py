@@ -27,6 +27,7 @@ _SECOND_LOOK_S = 0.1
 """A living daemon writes between our two readings; what is wrong stays wrong for longer."""
 
 _MEND = "run `dasec restore`"
+_REMOVE = "no journal here knows it: if no other dasec runs, remove it with rmdir"
 _LINUX = LinuxKernel()
 
 
@@ -53,9 +54,10 @@ def _look(directory: Path, kernel: Kernel) -> tuple[Finding, ...]:
         findings += _waiting(ledger, kernel)
         what = f"no daemon runs and {len(ledger.held)} knobs and {len(ledger.groups)} groups are not put back"
         findings.append(Finding(what, str(directory), _MEND))
-    advice = "no journal here knows it: if no other dasec runs, remove it with rmdir"
     findings += [
-        Finding("group left over", path, advice) for path in our_groups() if path not in ledger.groups
+        Finding("group left over", path, _REMOVE if OUR_GROUP.fullmatch(Path(path).name) else _MEND)
+        for path in our_groups()
+        if path not in ledger.groups
     ]
     return tuple(findings)
 

@@ -31,7 +31,7 @@ MAX_READ = 64 << 20
 MOMENTARY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO})
 """Errors that say nothing of a file or directory: later it may work."""
 
-_NO_FILE = (errno.ELOOP, errno.ENXIO)
+NO_FILE = (errno.ELOOP, errno.ENXIO)
 """What opening a link or a socket says."""
 
 _POLL_S = 0.005
@@ -108,7 +108,7 @@ class Directory:
         except FileNotFoundError:
             return None, None
         except OSError as error:
-            if error.errno in _NO_FILE:
+            if error.errno in NO_FILE:
                 return b"", self._notice(name, "is not a file")
             raise unreadable(self.path / name, error) from error
         try:
@@ -123,12 +123,16 @@ class Directory:
 
     def create(self, name: str) -> int:
         """A new file open for appending; whatever had the name before is removed or renamed."""
+        self.make_room(name)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o600, dir_fd=self.fd)
+
+    def make_room(self, name: str) -> None:
+        """Remove what has the name, or rename it."""
         try:
             self.remove(name)
         except OSError:
             self.set_aside(name)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(name, flags, 0o600, dir_fd=self.fd)
 
     def rename(self, old: str, new: str) -> None:
         """Rename inside the directory, atomically."""
