@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from pathlib import Path
 
 import click
 
+from ..config.amount import Amount
 from ..errors import DIRECTORY, ExitStatus, Refusal
 from ..linux.printable import printable
+from . import streams
 from .of_fleets import fleet
 from .options import json_option
 
@@ -127,7 +128,7 @@ def explain(workload: str, record: Path | None, as_json: bool, directory: Path) 
 @record_option
 @click.option(
     "--interval",
-    type=click.FloatRange(0.1, 60),
+    type=Amount(0.1, 60),
     default=1.0,
     show_default=True,
     help="Seconds between looks.",
@@ -321,30 +322,31 @@ def overhead(arguments: tuple[str, ...]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit with its status; a user's error is one line, a bug a traceback."""
+    streams.open_all()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a name may hold what this terminal's encoding has not
-    sys.exit(_outcome(arguments))
+    sys.exit(streams.flushed(_outcome(arguments)))
 
 
 def _outcome(arguments: list[str] | None) -> int:
     try:
         commands.main(arguments, prog_name="dasec", standalone_mode=False)
-        sys.stdout.flush()
     except Refusal as refusal:
         for line in refusal.lines:
-            click.echo(printable(f"dasec: {line}"), err=True)
+            streams.say(printable(f"dasec: {line}"))
         return refusal.status
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        streams.say(error.format_message())
         return ExitStatus.USAGE
     except click.ClickException as error:
         command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "dasec"
-        click.echo(f"dasec: {error.format_message()} See `{command} --help`.", err=True)
+        streams.say(f"dasec: {error.format_message()} See `{command} --help`.")
         return ExitStatus.USAGE
     except click.Abort:
-        click.echo("dasec: interrupted", err=True)
+        streams.say("dasec: interrupted")
         return ExitStatus.FAILED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitStatus.FAILED
+    except OSError as error:
+        if not streams.is_of_a_stream(error):
+            raise
+        return streams.unwritten(error)
     return ExitStatus.DONE

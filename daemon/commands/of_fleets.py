@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..config.amount import Amount
 from ..errors import ExitStatus, Refusal
 from .options import json_option
 
@@ -12,7 +13,7 @@ prometheus = click.option(
 )
 patience = click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 600),
+    type=Amount(0.1, 600),
     default=10.0,
     show_default=True,
     help="Seconds for each question.",
@@ -48,10 +49,10 @@ def hint(
 @fleet.command()
 @prometheus
 @click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="ADDRESS:PORT")
-@click.option("--every", type=click.FloatRange(1, 3600), default=15.0, show_default=True, help="Seconds.")
+@click.option("--every", type=Amount(1, 3600), default=15.0, show_default=True, help="Seconds.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 1.5),
+    type=Amount(0.1, 1.5),
     default=1.0,
     show_default=True,
     help="Seconds for each of three questions; kube-scheduler waits five for the answer to its own.",
@@ -80,7 +81,7 @@ def extender(url: str, listen: str, every: float, timeout: float) -> None:
     metavar="URL",
     help="Tell that API server, and go on until a signal: a URL as of `kubectl proxy`, or in-cluster.",
 )
-@click.option("--every", type=click.FloatRange(1, 3600), default=60.0, show_default=True, help="Seconds.")
+@click.option("--every", type=Amount(1, 3600), default=60.0, show_default=True, help="Seconds.")
 @patience
 @click.option("--remove", is_flag=True, help="No node offers any more.")
 def cores(url: str, keep: int, api: str | None, every: float, timeout: float, remove: bool) -> None:

@@ -3,6 +3,8 @@ be ready for a thousand brackets or a number of five thousand digits."""
 
 from __future__ import annotations
 
+import os
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,7 +20,7 @@ class NotToml(Exception):
 def read(path: Path) -> Mapping[str, object]:
     """What the file says. Raises NotToml."""
     try:
-        raw = tomllib.loads(path.read_text("utf-8"))
+        raw = tomllib.loads(_bytes_of(path).decode("utf-8-sig"))  # some editors begin it with a mark
     except OSError as error:
         raise NotToml(f"{error.strerror}: give a readable file") from error
     except UnicodeDecodeError as error:
@@ -32,6 +34,14 @@ def read(path: Path) -> Mapping[str, object]:
     if _is_deep(raw):
         raise NotToml(_NESTED)
     return raw
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Nobody may keep a daemon waiting that reads its file again: of a pipe without a writer, say."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise NotToml("is not a file that can be read again: give one")
+        return file.read()
 
 
 _NESTED = "tables or lists are nested too deep: no key of ours is: take them away"

@@ -83,6 +83,7 @@ class Stage:
 def serve(order: Order) -> None:
     """Run until stopped. Raises Refusal where the host or its user must change something first."""
     log.start()
+    _look_for_cpus(order)
     try:
         _serve(order)
     except KeyboardInterrupt:
@@ -135,6 +136,18 @@ def _serve(order: Order) -> None:
         restored = control(parts, pace)
         manager.stopping()
         _conclude(restored, unwritten)
+
+
+def _look_for_cpus(order: Order) -> None:
+    """One that is offline may come; one that this machine cannot have is a mistake."""
+    possible = cpus.possible()
+    strange = (order.cpus or frozenset()) - possible
+    if not strange or not possible or not touches_a_kernel(order.config.host.backend):
+        return
+    said = f"host.cpus: no CPU {cpulist.render(strange)} can be here: there may be {cpulist.render(possible)}"
+    if order.cpus == strange:
+        raise Refusal(ExitStatus.USAGE, f"{order.file}: {said}: name some of these")
+    LOGGER.warning("%s", said)
 
 
 def _claimed(order: Order) -> AbstractContextManager[Claim]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -214,11 +215,22 @@ class StaticWorkloads:
                     mine.append(numbers)
             if one.name in self._odd:
                 notices.append(f"workload {one.name}: {self._odd[one.name]}")
+            notices += self._no_processes(one)
             if not mine:
                 notices.append(f"workload {one.name} matches no thread at present")
             found = self._in_groups.get(one.name)
             births = tuple(found[each] for each in mine) if found else ()
             yield RosterEntry(one.name, one.share, tuple(mine), births=births)
+
+    def _no_processes(self, one: Selector) -> Iterator[str]:
+        """Whoever names a thread means that one, and would get all of its process."""
+        for number in one.pids:
+            with suppress(ThreadGone, OSError):
+                if (process := procfs.process_of(number, self._proc)) != number:
+                    yield (
+                        f"workload {one.name}: {number} in `pids` is a thread of process {process} and is"
+                        " left alone: name the process, or a cgroup with that thread"
+                    )
 
     def _threads_of(self, one: Selector) -> tuple[Numbers, ...]:
         if one.cgroup is not None:
@@ -246,6 +258,8 @@ class _TaskList:
         try:
             self._descriptor = os.open(f"{proc}/{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             self.start_ticks = procfs.start_ticks_below(self._descriptor, pid)
+            if procfs.process_of(pid, proc) != pid:
+                self.close()
         except (OSError, ThreadGone):
             self.close()
         self.changed()

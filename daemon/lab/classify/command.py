@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from ...config.amount import Amount
 from ...errors import ExitStatus, Refusal
 from ...linux.cpus import cores_of, isolated
 from ...linux.printable import printable
@@ -23,13 +24,13 @@ PAIRS = 8
 """With eight pairs the interval covers the truth 96 times in 100 (kit/ratios.py)."""
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "allow_interspersed_args": False})
 @click.option(
     "--cpus",
     "amounts",
     multiple=True,
     required=True,
-    type=click.FloatRange(min=0.01, max=8192),
+    type=Amount(min=0.01, max=8192),
     help="How many CPUs it may use; may be given more than once.",
 )
 @click.option(

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from ...config.amount import Amount
 from ...errors import ExitStatus, Refusal
 from ..kit.layout import GroupLayout
 
@@ -27,8 +28,8 @@ LEAD_S = 0.8
 @click.option(
     "--plot", type=click.Path(path_type=Path), default=RESULTS / "demo.png", help="The picture, PNG."
 )
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=1.2, help="Measured part of a run.")
-@click.option("--warmup", type=click.FloatRange(0.1, 60), default=1.0, help="Seconds of load before it.")
+@click.option("--seconds", type=Amount(0.1, 3600), default=1.2, help="Measured part of a run.")
+@click.option("--warmup", type=Amount(0.1, 60), default=1.0, help="Seconds of load before it.")
 @click.option(
     "--repetitions",
     type=click.IntRange(2, 1000),

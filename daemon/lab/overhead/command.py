@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ...config.amount import Amount
 from ...errors import ExitStatus, Refusal
 from ...policies import POLICIES
 from .overhead import PERIOD_S, Overhead, measure
@@ -17,13 +18,13 @@ DEFAULT_PERIODS = 250
 """20 s: enough for two periods beyond the 99th percentile."""
 
 
-@click.command()
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--vcpus", type=click.IntRange(2, 16384), default=256, show_default=True, help="How many threads."
 )
 @click.option(
     "--active",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Amount(0, 1, min_open=True, max_open=True),
     help="Fraction of the vCPUs that run in a period. Default: what bursts of 0.5 ms give at 30 % load.",
 )
 @click.option(
@@ -38,7 +39,7 @@ DEFAULT_PERIODS = 250
 )
 @click.option(
     "--budget",
-    type=click.FloatRange(0.1, 100),
+    type=Amount(0.1, 100),
     help="What the daemon may take, in percent of one core (budget_percent). Default: its own.",
 )
 @click.option(

@@ -35,6 +35,18 @@ def test_named_processes_bring_all_their_threads(tree: Tree) -> None:
     assert found.notices == ()
 
 
+def test_a_thread_that_is_named_among_processes_is_left_alone_and_said(tree: Tree) -> None:
+    """It would bring all of its process, as if that were another one."""
+    process(tree, 10, "qemu", 11)
+    shutil.copytree(f"{tree.proc}/10", f"{tree.proc}/11", dirs_exist_ok=True)  # as the kernel shows it
+    found = StaticWorkloads([Selector("vm", pids=(10, 11))], tree.proc).discover(0)
+    assert threads(found.roster[0]) == [10, 11]
+    assert found.notices == (
+        "workload vm: 11 in `pids` is a thread of process 10 and is left alone: name the process, or a cgroup"
+        " with that thread",
+    )
+
+
 def test_a_name_matches_as_a_whole(tree: Tree) -> None:
     for pid, comm in ((10, "memcached"), (20, "memcached-exporter"), (30, "my memcached"), (40, "a) (b")):
         process(tree, pid, comm)

@@ -24,6 +24,8 @@ from .command import FAKE, configuration, dasec
         (["run"], "dasec: Missing option '--config'. See `dasec run --help`."),
         (["run", "--config", "x", "--periods", "0"], "dasec: Invalid value for '--periods'"),
         (["run", "--config", "x", "--perods", "1"], "dasec: No such option '--perods'"),
+        (["classify", "-h", "--wrong"], "dasec: No such option '--wrong'"),
+        (["top", "--interval", "nan"], "dasec: Invalid value for '--interval': nan is not in the range"),
         (["replay"], "dasec: Missing argument 'FILE'."),
         (["run", "--config", "/nowhere/c.toml"], "dasec: /nowhere/c.toml: No such file or directory: give"),
         (["run", "--config", "/"], "dasec: /: Is a directory: give a readable file"),
@@ -37,6 +39,14 @@ def test_wrong_usage_is_one_line_and_status_2(arguments: list[str], line: str) -
     assert answer.status == ExitStatus.USAGE
     assert len(answer.errors) == 1
     assert answer.errors[0].startswith(line)
+
+
+def test_cpus_that_this_machine_cannot_have_are_refused_and_beside_others_said(tmp_path: Path) -> None:
+    for cpus, status in (("8000", ExitStatus.USAGE), ("0,8000", ExitStatus.DONE)):
+        config = configuration(tmp_path, f'[host]\ncpus = "{cpus}"\nbpf = false\n', "pids = [1]")
+        ran = dasec("run", "--config", config, "--dry-run", "--periods", "1")
+        assert ran.status == status
+        assert [line for line in ran.errors if "host.cpus: no CPU 8000 can be here" in line] == ran.errors[:1]
 
 
 def test_every_error_of_a_configuration_has_its_line(tmp_path: Path) -> None:

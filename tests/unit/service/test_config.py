@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -283,6 +284,18 @@ def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, content: bytes, part
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file or directory: give a readable file"):
         load(tmp_path / "none.toml")
+
+
+def test_a_file_that_may_keep_a_daemon_waiting_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "c.toml")
+    with pytest.raises(ConfigError, match="is not a file that can be read again: give one"):
+        load(tmp_path / "c.toml")
+
+
+def test_a_mark_before_the_first_byte_is_not_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(WORKLOAD, encoding="utf-8-sig")
+    assert isinstance(load(path), Config)
 
 
 def test_a_good_file_is_read(tmp_path: Path) -> None:
