@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import fields
+from enum import Enum
 from functools import cache
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -93,7 +94,17 @@ def _setting(name: str, hint: object) -> SettingField:
     allowed = next((one for one in said if isinstance(one, Range)), None)
     words = next((one.text for one in said if isinstance(one, Help | Range)), "")
     plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    return SettingField(name, plain, allowed, words or ("true or false" if plain is bool else "one of these"))
+    return SettingField(name, plain, allowed, words or _choices(plain))
+
+
+def _choices(plain: object) -> str:
+    """In the file's words."""
+    if plain is bool:
+        return "true or false"
+    if not (isinstance(plain, type) and issubclass(plain, Enum)):
+        raise TypeError(f"{plain}: say what it may be")
+    *others, last = (f'"{one.value}"' for one in plain)
+    return f"{', '.join(others)} or {last}"
 
 
 def _said(hint: object) -> Iterator[object]:

@@ -11,6 +11,9 @@ from pydantic_core import ErrorDetails, to_json
 
 Location = Sequence[int | str]
 
+_WORDS = {"too_short": "it is empty", "string_type": "text stands in quotes"}
+"""In place of pydantic's, which speak of its own types."""
+
 
 class Complaint(NamedTuple):
     """One thing that is wrong with a configuration. `where` is a path such as `workload[2].share`."""
@@ -73,7 +76,10 @@ def _complaint(detail: ErrorDetails, schema: type[BaseModel]) -> Complaint:
         return Complaint(where, "is missing", f"give {expected}" if expected else "add it")
     if detail["type"] == "value_error":
         return Complaint(where, reason_of(detail), f"give {expected}" if expected else "")
-    what = f"is {_short(given)}, which is wrong: {_lowered(detail['msg'])}"
+    if detail["type"] == "model_type":
+        return Complaint(where, f"is {_short(given)}, not a table", f"write [{where}] and its keys below it")
+    why = _WORDS.get(detail["type"]) or _lowered(detail["msg"])
+    what = f"is {_short(given)}, which is wrong: {why}"
     return Complaint(where, what, f"give {expected}" if expected else "")
 
 
@@ -81,15 +87,16 @@ def _section(schema: type[BaseModel], location: Location) -> type[BaseModel]:
     """The part of the schema that `location` lies in."""
     for step in location:
         field = schema.model_fields.get(str(step))
-        inner = _model_in(field.annotation) if field else None
+        inner = section_in(field.annotation) if field else None
         schema = inner or schema
     return schema
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
+def section_in(annotation: object) -> type[BaseModel] | None:
+    """The table that a field of this type is; None: it is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next(filter(None, map(_model_in, get_args(annotation))), None)
+    return next(filter(None, map(section_in, get_args(annotation))), None)
 
 
 def _expected(schema: type[BaseModel], location: Location) -> str:

@@ -107,7 +107,7 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
         if _in_use(directory):
             return Absent(f"a daemon starts or ends: {path} does not exist now: ask again in some seconds")
         return Absent(f"no daemon runs: {path} does not exist: start one with `dasec run --config FILE`")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError):
         return Absent(f"{path}: is not a status file: remove it, or give the daemon's own directory")
     except OSError as error:
         return Absent(f"{path}: {error.strerror}: run as the daemon's user")

@@ -167,7 +167,7 @@ def test_what_was_read_cannot_be_changed() -> None:
         ("[host]\ncpus = ''\n" + WORKLOAD, "host.cpus: names no CPU: give a list of CPUs"),
         ("[host]\ncpus = '3-1'\n" + WORKLOAD, "host.cpus: '3-1' is not a range of CPUs: give a list"),
         ("[host]\ncpus = '0-99999999'\n" + WORKLOAD, "host.cpus: '0-99999999' is not a range of CPUs"),
-        ("host = 3\n" + WORKLOAD, "host: is 3, which is wrong: "),
+        ("host = 3\n" + WORKLOAD, "host: is 3, not a table: write [host] and its keys"),
         ("[tsa]\nweight_span = 9\n" + WORKLOAD, "tsa.weight_span: is 9, which is wrong: "),
         ("[rla]\nfloor_us = 9000\n" + WORKLOAD, "rla: start_us 4000 is not between floor_us 9000"),
         ("[rcr]\nmin_gain_percent = 101\n" + WORKLOAD, "rcr.min_gain_percent: is 101, which is wrong: "),
@@ -257,6 +257,23 @@ def test_all_mistakes_are_said_at_once() -> None:
             "workload[1].name",
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("guard = false\n", "guard: is false, not a table: write [guard] and its keys below it"),
+        ("policy = 3\n", "policy: is 3, which is wrong: text stands in quotes"),
+        (
+            '[critical]\nfairness = "x"\n',
+            """critical.fairness: is "x", which is wrong: input should be 'strict', 'giving' or 'demand':"""
+            """ give "strict", "giving" or "demand\"""",
+        ),
+    ],
+)
+def test_what_is_of_another_kind_is_said_in_the_files_words(text: str, line: str) -> None:
+    (told,) = said(text + WORKLOAD)
+    assert told.endswith(line)
 
 
 def test_a_number_out_of_range_comes_with_the_range() -> None:

@@ -181,7 +181,7 @@ def test_an_orderly_end_removes_the_file(tmp_path: Path) -> None:
     assert isinstance(read(tmp_path, clock.now_ns), Absent)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", "\xff", '{"pid": "x"}', "null"])
+@pytest.mark.parametrize("content", ["", "[]", "{}", "\xff", '{"pid": "x"}', '{"pid": 1e400}', "null"])
 def test_what_is_no_status_file_is_one_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "status.json").write_text(content, encoding="latin-1")
     absent = read(tmp_path, 0)

@@ -1,0 +1,55 @@
+"""The page of all keys has all of them, with the defaults and ranges that the schema has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic_core import to_json
+
+from dasec.config.complaints import section_in
+from dasec.config.config import Config
+from dasec.policies import TABLES
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/configuration.md").read_text(encoding="utf-8")
+EXAMPLE = PAGE.partition("```toml")[2].partition("```")[0]
+
+
+def keys() -> Iterator[tuple[str, str]]:
+    """Of the whole file: table, key. No settings of policies."""
+    for name, field in Config.model_fields.items():
+        section = section_in(field.annotation)
+        if section is None:
+            yield "", name
+        elif name not in TABLES:
+            yield from ((name, key) for key in section.model_fields)
+
+
+def settings() -> Iterator[str]:
+    """Of policies: the rows of their table."""
+    for name in TABLES:
+        section = section_in(Config.model_fields[name].annotation)
+        assert section is not None
+        for key, field in section.model_fields.items():
+            default = to_json(field.default).decode() if field.default is not None else ""
+            yield f"| `[{name}]` `{key}` | {default} | {field.description} |"
+
+
+def in_the_example() -> set[tuple[str, str]]:
+    """Every key, with its table."""
+    found, table = set(), ""
+    for line in EXAMPLE.splitlines():
+        if line.startswith("["):
+            table = line.strip("[]")
+        elif key := re.match(r"(\w+) =", line):
+            found.add((table, key[1]))
+    return found
+
+
+def test_the_example_has_every_key() -> None:
+    assert in_the_example() == set(keys())
+
+
+def test_the_table_has_every_setting_of_a_policy() -> None:
+    assert "\n".join(settings()) in PAGE
