@@ -21,7 +21,7 @@ directory_option = click.option(
     default=DIRECTORY,
     envvar="RUNTIME_DIRECTORY",
     show_default=True,
-    help="Where journal and status live.",
+    help="Where journal and status live; in a systemd unit with RuntimeDirectory=, that one.",
 )
 
 

@@ -178,7 +178,7 @@ def _host(order: Order, journal: Journal | NoJournal) -> Host:
         found = replace(found, weight=False, weight_note='`weights` in [host] is "off"')
     if settings.backend not in (AUTO, found.backend):
         lacks = BACKENDS[settings.backend].lacks()
-        raise Refusal(ExitStatus.HOST, f'host.backend: {lacks}, or set it to "{AUTO}"')
+        raise Refusal(ExitStatus.HOST, f'{order.file}: host.backend: {lacks}, or set it to "{AUTO}"')
     try:
         return BACKENDS[found.backend].open(journal, found, _host_settings(order))
     except BpfUnavailable as error:

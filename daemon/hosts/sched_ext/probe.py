@@ -28,5 +28,5 @@ def with_sched_ext(found: Capabilities) -> Capabilities:
 
 
 def lacks() -> str:
-    """Why it cannot serve here."""
-    return why_not() or "our sched_ext scheduler could be loaded"
+    """Why it cannot serve here, and how to mend it."""
+    return f"{why_not() or 'our sched_ext scheduler could be loaded'}: name another backend"
