@@ -30,7 +30,6 @@ _BPF_LINK_CREATE = 28
 _SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine, 280)
 
 _Pointer = ctypes.c_void_p
-_PRINTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
 
 class BpfUnavailable(Exception):
@@ -75,16 +74,8 @@ def _library() -> ctypes.CDLL:
     library.bpf_map__initial_value.restype = _Pointer
     library.bpf_map__attach_struct_ops.restype = _Pointer
     library.bpf_program__attach.restype = _Pointer
-    library.libbpf_set_print(_QUIET)
+    library.libbpf_set_print(None)  # of what it tried and failed our one line says what follows
     return library
-
-
-def _say_nothing(level: int, form: bytes, arguments: int) -> int:
-    """libbpf prints what it tried and failed; our one line says what follows from it."""
-    return 0
-
-
-_QUIET = _PRINTER(_say_nothing)
 
 
 class Program:

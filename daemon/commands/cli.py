@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 
@@ -323,8 +322,6 @@ def overhead(arguments: tuple[str, ...]) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit with its status; a user's error is one line, a bug a traceback."""
     streams.open_all()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a name may hold what this terminal's encoding has not
     sys.exit(streams.flushed(_outcome(arguments)))
 
 
@@ -345,8 +342,6 @@ def _outcome(arguments: list[str] | None) -> int:
     except click.Abort:
         streams.say("dasec: interrupted")
         return ExitStatus.FAILED
-    except OSError as error:
-        if not streams.is_of_a_stream(error):
-            raise
+    except streams.NotTaken as error:
         return streams.unwritten(error)
     return ExitStatus.DONE

@@ -12,38 +12,48 @@ from ..linux.printable import printable
 from ..metrics.textfile import sweep
 from ..safety.groups import sweep_probes
 from ..safety.host_lock import elsewhere
+from ..safety.journal.directory import Directory
 from ..safety.restore import restore
 from ..safety.verify import verify
 
 
 def compare(directory: Path) -> None:
     """Print what is not as it should be. Refuses (status 1) if there is anything, (3) if nobody can look."""
-    *_, place = _places(directory)
+    places = tuple(_places(directory))
     try:
-        findings = verify(place)
+        findings = verify(*places)
     except OSError as error:
-        raise _refused(error, place) from error
+        raise _refused(error, directory) from error
     for finding in findings:
         click.echo(printable(str(finding)))
+    told = " and ".join(map(str, places))
     if findings:
-        raise Refusal(ExitStatus.FAILED, f"{len(findings)} findings: {place}: see above")
-    unseen = "" if place.exists() else f" (no journal: {place} does not exist)"
+        raise Refusal(ExitStatus.FAILED, f"{len(findings)} findings: {told}: see above")
+    unseen = "" if any(place.exists() for place in places) else f" (no journal: {told} does not exist)"
     click.echo(printable(f"clean: the kernel holds what it should{unseen}"))
 
 
 def put_back(directory: Path, *, force: bool) -> None:
     """Print what was put back. Refuses (status 1) where that failed, (3) if it cannot be tried."""
     sweep_probes()
+    refusals = []
     for place in _places(directory):
-        if place.exists():
+        try:
             _put_back(place, force=force)
-        else:
+        except FileNotFoundError:
             click.echo(printable(f"nothing to put back: {place} does not exist"))
+        except Refusal as refusal:  # what is in another place is put back all the same
+            refusals.append(refusal)
+    if refusals:
+        lines = [line for one in refusals for line in one.lines]
+        raise Refusal(ExitStatus(max(one.status for one in refusals)), *lines)
 
 
 def _put_back(place: Path, *, force: bool) -> None:
     try:
         restored, notices = restore(place, force=force)
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise _refused(error, place) from error
     sweep(place)
@@ -56,12 +66,26 @@ def _put_back(place: Path, *, force: bool) -> None:
 
 
 def _places(directory: Path) -> Iterator[Path]:
-    """This one, and after it that of the host's last daemon, if that had another one and nobody names any."""
+    """This one. If it is the default, also that of the host's last daemon, if that had another one."""
     yield directory
-    if (found := elsewhere(directory)) is not None:
-        told = f"dasec: the host's last daemon had its journal in {found}"
-        click.echo(printable(told), err=True)
+    found = elsewhere(directory)
+    if found is None:
+        return
+    if (why := _unusable(found)) is not None:
+        told = f"the host's last daemon had its journal in {found}, where nobody can look now: {why}"
+    else:
+        told = f"the host's last daemon had its journal in {found}"
         yield found
+    click.echo(printable(f"dasec: {told}"), err=True)
+
+
+def _unusable(place: Path) -> str | None:
+    """Somebody else may have made it anew."""
+    try:
+        Directory(place, create=False).close()
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def _refused(error: OSError, directory: Path) -> Refusal:

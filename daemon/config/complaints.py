@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails, to_json
 
 Location = Sequence[int | str]
 
-_WORDS = {"too_short": "it is empty", "string_type": "text stands in quotes"}
+_WORDS = {"too_short": "it is empty", "string_type": "it is no text in quotes"}
 """In place of pydantic's, which speak of its own types."""
 
 
@@ -77,7 +77,8 @@ def _complaint(detail: ErrorDetails, schema: type[BaseModel]) -> Complaint:
     if detail["type"] == "value_error":
         return Complaint(where, reason_of(detail), f"give {expected}" if expected else "")
     if detail["type"] == "model_type":
-        return Complaint(where, f"is {_short(given)}, not a table", f"write [{where}] and its keys below it")
+        mend = f"write {_header(location)} and its keys below it"
+        return Complaint(where, f"is {_short(given)}, not a table", mend)
     why = _WORDS.get(detail["type"]) or _lowered(detail["msg"])
     what = f"is {_short(given)}, which is wrong: {why}"
     return Complaint(where, what, f"give {expected}" if expected else "")
@@ -106,6 +107,12 @@ def _expected(schema: type[BaseModel], location: Location) -> str:
         return ""
     field = _section(schema, names[:-1]).model_fields.get(names[-1])
     return (field.description or "") if field else ""
+
+
+def _header(location: Location) -> str:
+    """That begins this table in the file."""
+    name = ".".join(step for step in location if isinstance(step, str))
+    return f"[[{name}]]" if isinstance(location[-1], int) else f"[{name}]"
 
 
 def _short(value: object) -> str:

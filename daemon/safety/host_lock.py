@@ -106,4 +106,4 @@ def _opened(place: Directory) -> int:
             return fd
         os.close(fd)
     place.make_room(NAME)
-    return os.open(NAME, flags | os.O_EXCL, 0o600, dir_fd=place.fd)
+    return os.open(NAME, flags, 0o600, dir_fd=place.fd)  # perhaps another daemon's, that was quicker

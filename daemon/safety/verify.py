@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..linux import cgroupfs
@@ -31,33 +31,39 @@ _REMOVE = "no journal here knows it: if no other dasec runs, remove it with rmdi
 _LINUX = LinuxKernel()
 
 
-def verify(directory: Path = DIRECTORY, kernel: Kernel = _LINUX) -> tuple[Finding, ...]:
-    """Everything that is not as it should be; nothing means clean. Raises OSError: cannot look."""
-    findings = _look(directory, kernel)
+def verify(*directories: Path, kernel: Kernel = _LINUX) -> tuple[Finding, ...]:
+    """Everything that is not as it should be by the journals in these, or in the default place; nothing means
+    clean. Raises OSError: cannot look."""
+    directories = directories or (DIRECTORY,)
+    findings = _look(directories, kernel)
     if not findings:
         return ()
     time.sleep(_SECOND_LOOK_S)
     lasting = set(findings)
-    return tuple(one for one in _look(directory, kernel) if one in lasting)
+    return tuple(one for one in _look(directories, kernel) if one in lasting)
 
 
-def _look(directory: Path, kernel: Kernel) -> tuple[Finding, ...]:
-    try:
-        ledger, notices = peek(directory)
-        running = in_use(directory)
-    except FileNotFoundError:
-        ledger, notices, running = Ledger(), (), False
-    findings = list(notices)
-    if running:
-        findings += _changed(ledger, kernel)
-    elif ledger.held or ledger.groups:
-        findings += _waiting(ledger, kernel)
-        what = f"no daemon runs and {len(ledger.held)} knobs and {len(ledger.groups)} groups are not put back"
-        findings.append(Finding(what, str(directory), _MEND))
+def _look(directories: Sequence[Path], kernel: Kernel) -> tuple[Finding, ...]:
+    findings: list[Finding] = []
+    known: set[str] = set()
+    for directory in directories:
+        try:
+            ledger, notices = peek(directory)
+            running = in_use(directory)
+        except FileNotFoundError:
+            continue
+        known.update(ledger.groups)
+        findings += notices
+        if running:
+            findings += _changed(ledger, kernel)
+        elif ledger.held or ledger.groups:
+            findings += _waiting(ledger, kernel)
+            left = f"{len(ledger.held)} knobs and {len(ledger.groups)} groups are not put back"
+            findings.append(Finding(f"no daemon runs and {left}", str(directory), _MEND))
     findings += [
         Finding("group left over", path, _REMOVE if OUR_GROUP.fullmatch(Path(path).name) else _MEND)
         for path in our_groups()
-        if path not in ledger.groups
+        if path not in known
     ]
     return tuple(findings)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ExitStatus, Refusal
-from ..linux.uninterrupted import uninterrupted
 from ..log import LOGGER, Announcer
 from ..safety.groups import sweep_probes
 from ..safety.host_lock import HostLock
@@ -63,20 +62,17 @@ def claimed(directory: Path, otherwise: str = "") -> Iterator[Claim]:
 @contextmanager
 def kept(directory: Path, claim: Claim, cgroup: str = "") -> Iterator[Keeper]:
     """With a keeper, dismissed at the end if nothing is left to put back. Raises Refusal."""
-    with ExitStack() as starting:
-        starting.enter_context(uninterrupted())
-        try:
-            keeper = Keeper.start(directory, cgroup)
-        except OSError as error:
-            raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
-        try:
-            starting.close()
-            yield keeper
-        except (Refusal, KeyboardInterrupt):
-            if not claim.journal.outstanding() and not claim.journal.groups():
-                keeper.dismiss()
-            raise
-        keeper.dismiss()
+    try:
+        keeper = Keeper.start(directory, cgroup)
+    except OSError as error:
+        raise Refusal(ExitStatus.HOST, error.strerror or str(error)) from error
+    try:
+        yield keeper
+    except Refusal:
+        if not claim.journal.outstanding() and not claim.journal.groups():
+            keeper.dismiss()
+        raise
+    keeper.dismiss()
 
 
 def _left_elsewhere(host: HostLock) -> Iterator[str]:

@@ -84,15 +84,8 @@ def serve(order: Order) -> None:
     """Run until stopped. Raises Refusal where the host or its user must change something first."""
     log.start()
     _look_for_cpus(order)
-    try:
-        _serve(order)
-    except KeyboardInterrupt:
-        LOGGER.info("stopped before it had begun")
-
-
-def _serve(order: Order) -> None:
     announcer = Announcer()
-    with signals_held() as hold_signals, ExitStack() as stack:
+    with signals_held(), ExitStack() as stack:
         # First: who is refused because another daemon runs must not touch what that one writes.
         claims = [stack.enter_context(_claimed(order))] if order.touches_the_host else []
         records = list(_record(order, announcer))
@@ -131,7 +124,6 @@ def _serve(order: Order) -> None:
         )
         _introduce(order, stage.host.capabilities)
         stack.enter_context(giving_way())
-        hold_signals()
         pace = Timer(order.config.period_ms * 1_000_000, order.periods, manager.alive, stage.stand_by)
         restored = control(parts, pace)
         manager.stopping()
@@ -159,16 +151,20 @@ def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage
     """The host with a keeper."""
     with kept(order.directory, claim, order.config.host.keeper_cgroup) as keeper:
         host = _host(order, claim.journal)
-        yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
-        host.close()  # our scheduler's host puts something back only here
+        try:
+            yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
+        finally:
+            host.close()  # our scheduler's host puts something back only here, after the scheduler has gone
 
 
 @contextmanager
 def _untouched(order: Order) -> Iterator[Stage]:
     """A host that is only looked at, or none at all."""
     host = _host(order, NoJournal())
-    yield Stage(host, lambda: True)
-    host.close()
+    try:
+        yield Stage(host, lambda: True)
+    finally:
+        host.close()
 
 
 def _host(order: Order, journal: Journal | NoJournal) -> Host:

@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 from ..linux.uninterrupted import STOPPERS
 
@@ -18,30 +17,16 @@ miss its journal. A rest takes up to 1.6 s (budget.py)."""
 
 
 @contextmanager
-def signals_held() -> Iterator[Callable[[], None]]:
-    """From the call of what it yields to the end of the block no signal of `HEARD` cuts anything short: a
-    Timer sees them where it waits. Whoever asks again while all is put back asks for the same. Before that
-    call a stop signal is a KeyboardInterrupt, once, and a hangup is nothing."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    handlers = {number: signal.signal(number, _interrupt) for number in STOPPERS}
-    handlers[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def signals_held() -> Iterator[None]:
+    """No signal of `HEARD` cuts anything short: a Timer sees them where it waits, an earlier one in its first
+    wait. Whoever asks again while all is put back asks for the same."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
     try:
-        yield _hold
+        yield
     finally:
-        _hold()
-        for number, handler in handlers.items():
+        for number in HEARD:
             signal.sigtimedwait({number}, 0)
-            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    _hold()
-    raise KeyboardInterrupt
-
-
-def _hold() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
 
 
 class Timer:

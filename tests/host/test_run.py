@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -142,8 +143,22 @@ def test_a_daemon_that_is_stopped_while_it_still_tries_what_works_leaves_nothing
         wait_for(lambda: any(name in path for path in _probe_groups()))
         process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, errors) == (ExitStatus.DONE, "dasec: stopped before it had begun\n")
+    assert process.returncode == ExitStatus.DONE
+    assert errors.splitlines()[-1] == "dasec: stopped: 0 knobs put back"
     assert not any(name in path for path in _probe_groups())
+
+
+def test_a_daemon_whose_stderr_is_closed_has_a_keeper_that_speaks_to_nobody(
+    tmp_path: Path, busy: list[int]
+) -> None:
+    config, state = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]"), tmp_path / "state"
+    command = f"exec {sys.executable} -m dasec run --config {config} --directory {state} 2>&-"
+    with subprocess.Popen(["bash", "-c", command]) as process:
+        wait_for(lambda: (state / "status.json").exists() or process.poll() is not None)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert [os.readlink(f"/proc/{child}/fd/2") for child in children] == [os.devnull]
+        process.terminate()
+        assert process.wait(PATIENCE_S) == ExitStatus.DONE
 
 
 def test_the_daemon_takes_no_core_from_who_runs_and_leaves_it_to_who_wakes_up(

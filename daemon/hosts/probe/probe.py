@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from ...bpf.wake_edges import open_edges
 from ...linux import affinity, bandwidth, cgroupfs, cpus, procfs, schedattr
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
+from ...linux.uninterrupted import uninterrupted
 from ...model import Capabilities, Finding, Level
 from ...safety.groups import probe_group
 from . import surroundings
@@ -150,11 +151,11 @@ def _try_cap(hierarchy: Hierarchy | None) -> Finding:
 @contextmanager
 def _group(hierarchy: Hierarchy) -> Iterator[str]:
     group = f"{hierarchy.root.rstrip('/')}/{probe_group()}"
-    os.mkdir(hierarchy.directory(group))
-    try:
+    with ExitStack() as ours:
+        with uninterrupted():
+            os.mkdir(hierarchy.directory(group))
+            ours.callback(cgroupfs.remove_group, hierarchy.directory(group))
         yield group
-    finally:
-        cgroupfs.remove_group(hierarchy.directory(group))
 
 
 def _try_nesting(hierarchy: Hierarchy, release: str) -> Nesting:

@@ -39,13 +39,32 @@ def test_both_places_are_put_back(places: tuple[Path, Path]) -> None:
     assert told.stderr == f"dasec: the host's last daemon had its journal in {there}\n"
 
 
-def test_the_last_daemons_place_is_compared(places: tuple[Path, Path]) -> None:
-    here, there = places
-    (there / "journal").write_text("no journal\n")
+@pytest.mark.parametrize("spoilt", [0, 1])
+def test_what_is_in_one_place_hides_nothing_of_the_other(spoilt: int, places: tuple[Path, Path]) -> None:
+    here, _ = places
+    journal = places[spoilt] / "journal"
+    journal.write_text("no journal\n")
     told = asked("verify", "--directory", here)
     assert isinstance(told.exception, Refusal)
-    assert f"{there / 'journal'}" in told.stdout
-    assert asked("verify", "--directory", there).stdout == told.stdout
+    assert str(journal) in told.stdout
+
+
+def test_a_place_that_cannot_be_put_back_keeps_no_other_from_it(places: tuple[Path, Path]) -> None:
+    here, _ = places
+    here.chmod(0o777)
+    told = asked("restore", "--directory", here)
+    assert isinstance(told.exception, Refusal)
+    assert f"{here} is open to others" in str(told.exception)
+    assert told.stdout.startswith("0 knobs put back")
+
+
+def test_a_place_that_somebody_else_made_anew_is_said_and_costs_nothing(places: tuple[Path, Path]) -> None:
+    here, there = places
+    there.chmod(0o777)
+    for words in ("verify", "restore"):
+        told = asked(words, "--directory", here)
+        assert told.exit_code == 0
+        assert "where nobody can look now" in told.stderr
 
 
 def test_a_place_that_is_not_there_is_told(tmp_path: Path) -> None:

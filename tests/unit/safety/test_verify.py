@@ -38,7 +38,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 def told(directory: Path, kernel: SmallKernel) -> list[str]:
-    return [str(finding) for finding in verify(directory, kernel)]
+    return [str(finding) for finding in verify(directory, kernel=kernel)]
 
 
 def test_where_no_daemon_has_ever_run_all_is_clean(tmp_path: Path, kernel: SmallKernel) -> None:

@@ -263,7 +263,11 @@ def test_all_mistakes_are_said_at_once() -> None:
     ("text", "line"),
     [
         ("guard = false\n", "guard: is false, not a table: write [guard] and its keys below it"),
-        ("policy = 3\n", "policy: is 3, which is wrong: text stands in quotes"),
+        ("policy = 3\n", "policy: is 3, which is wrong: it is no text in quotes"),
+        (
+            "[libvirt]\nmetadata = 1\n",
+            "libvirt.metadata: is 1, which is wrong: input should be a valid boolean: give true or false",
+        ),
         (
             '[critical]\nfairness = "x"\n',
             """critical.fairness: is "x", which is wrong: input should be 'strict', 'giving' or 'demand':"""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -19,8 +18,7 @@ from dasec.service.timer import HEARD, UNWATCHED_S, Timer, next_deadline, signal
 @pytest.fixture(autouse=True)
 def held() -> Iterator[None]:
     """As whoever waits with a Timer must."""
-    with signals_held() as hold:
-        hold()
+    with signals_held():
         yield
 
 
@@ -115,33 +113,21 @@ def test_a_stop_signal_after_a_hangup_still_stops() -> None:
     assert not pace.wait()
 
 
-def test_signals_are_held_from_when_they_shall_be_until_the_end() -> None:
+def test_signals_are_held_until_the_end() -> None:
     def now() -> set[signal.Signals | int]:
         return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
     before = now()
-    with signals_held() as hold:
-        assert now() == before
-        hold()
+    with signals_held():
         assert now() == before | HEARD
     assert now() == before
 
 
 @pytest.mark.parametrize("number", sorted(STOPPERS))
-def test_before_that_a_stop_signal_interrupts_once(number: signal.Signals) -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
-    with pytest.raises(KeyboardInterrupt), signals_held(), signal_at_the_end(number):
-        signal.raise_signal(number)
-
-
-@contextmanager
-def signal_at_the_end(number: signal.Signals) -> Iterator[None]:
-    """While what had begun is undone."""
-    try:
-        yield
-    finally:
-        signal.raise_signal(number)
+def test_a_stop_before_the_first_wait_is_seen_there(number: signal.Signals) -> None:
+    signal.raise_signal(number)
+    assert not Timer(60_000_000_000).wait()
 
 
 @pytest.mark.parametrize("number", sorted(HEARD))
@@ -150,8 +136,7 @@ def test_a_signal_while_all_is_put_back_is_no_other_wish(number: signal.Signals)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
     former = signal.signal(number, lambda number, _: heard.append(number))
     try:
-        with signals_held() as hold:
-            hold()
+        with signals_held():
             for stopper in (*STOPPERS, number):
                 signal.raise_signal(stopper)
     finally:
