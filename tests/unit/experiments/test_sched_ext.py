@@ -21,12 +21,12 @@ def test_the_kept_runs_give_the_published_table() -> None:
 def test_all_work_was_done_in_every_cell() -> None:
     for _, runs in (*KEPT.cells(), *PRESENT.cells()):
         plain, ours = runs["none"], runs["scx"]
-        assert abs(ours.requests / plain.requests - 1) < 0.02
+        assert 0.98 < ours.requests / plain.requests < 1.045  # the plain kernel may fall behind
         assert ours.cores > 0.98 * plain.cores
-        assert not plain.background_s or ours.background_s / plain.background_s > 0.99
+        assert not plain.background_s or ours.background_s / plain.background_s > 0.985
 
 
-def test_by_the_present_rule_our_latencies_are_those_of_the_rule_before_but_in_two_cells() -> None:
+def test_by_the_present_rule_our_latencies_are_those_of_the_rule_before() -> None:
     """In ms. The plain runs beside them differ by more."""
     before, present = dict(KEPT.cells()), dict(PRESENT.cells())
     ratios = {
@@ -34,11 +34,8 @@ def test_by_the_present_rule_our_latencies_are_those_of_the_rule_before_but_in_t
         for name, runs in present.items()
         if (then := before.get(name))
     }
-    assert len(ratios) == 24
-    slower = {name.partition("-")[0]: pair for name, pair in ratios.items() if max(pair) > 1.02}
-    assert slower.keys() == {"loads: inverse", "loads: convoy"}
-    assert slower["loads: inverse"] == pytest.approx((1.04, 1.17), abs=0.005)
-    assert slower["loads: convoy"] == pytest.approx((1.015, 1.11), abs=0.005)
+    assert len(ratios) == 28
+    assert max(map(max, ratios.values())) < 1.025
 
 
 @pytest.mark.parametrize("cell", ["loads: external", "external-seed-2", "external-seed-3"])
@@ -107,33 +104,70 @@ def test_over_the_other_plain_run_the_missed_cells_are_as_the_page_says() -> Non
 
 
 ON_THE_PAGE = (
-    ("free: bursts-130-r9", "free-seed-2: bursts-130-r9", "free-seed-3: bursts-130-r9"),
-    ("free: bursts-130-r6", "free-seed-2: bursts-130-r6", "free-seed-3: bursts-130-r6"),
-    ("sixteen-busy",),
-    ("nested:", "nested-seed-2", "nested-seed-3"),
-    ("loads: pipeline",),
-    ("loads: convoy",),
-    ("loads: chatty-logger",),
-    ("loads: external", "external-seed-2", "external-seed-3"),
-    ("pinned: bursts",),
-    ("pinned-causes: stages",),
-    ("pinned-causes: lock-holder",),
-    ("sixteen-pinned",),
+    (
+        "free: bursts-130-r9",
+        "free: bursts-130-r9",
+        "free-seed-2: bursts-130-r9",
+        "free-seed-3: bursts-130-r9",
+    ),
+    (
+        "free: bursts-130-r6",
+        "free: bursts-130-r6",
+        "free-seed-2: bursts-130-r6",
+        "free-seed-3: bursts-130-r6",
+    ),
+    ("sixteen-busy", "sixteen-busy"),
+    ("nested", "nested:", "nested-seed-2", "nested-seed-3"),
+    ("loads: pipeline", "loads: pipeline"),
+    ("loads: convoy", "loads: convoy"),
+    ("loads: chatty-logger", "loads: chatty-logger"),
+    ("loads: external", "loads: external", "external-seed-2", "external-seed-3"),
+    ("pinned: bursts", "pinned: bursts"),
+    ("pinned-causes: stages", "pinned-causes: stages"),
+    ("pinned-causes: lock-holder", "pinned-causes: lock-holder"),
+    ("sixteen-pinned", "sixteen-pinned"),
     ("serving: bunching",),
     ("sixteen-serving",),
     ("serving: straggler",),
-    ("pinned: straggler",),
+    ("pinned: straggler", "pinned: straggler"),
 )
-"""Cells of each row of what the scheduler gains."""
+"""The cell of each row of what the scheduler gains, and those of the oracle beside it."""
 
 
 def test_the_schedulers_page_has_the_ratios_of_these_cells_in_its_rows() -> None:
     page = (README.parents[3] / "docs/sched-ext.md").read_text(encoding="utf-8")
     table = page.partition("## What it gains")[2].partition("\n\n|")[2].partition("\n\n")[0]
     rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
-    cells = dict(KEPT.cells())
-    for (_, ours, oracle), starts in zip(rows, ON_THE_PAGE, strict=True):
-        of = [next(runs for name, runs in cells.items() if name.startswith(start)) for start in starts]
-        assert ours == ", ".join(runs["scx"].over(runs["none"]) for runs in of)
-        if "not run" not in oracle:
-            assert oracle == ", ".join(runs["oracle"].over(runs["none"]) for runs in of)
+    before = dict(KEPT.cells())
+    for (_, ours, oracle), (ours_of, *oracles_of) in zip(rows, ON_THE_PAGE, strict=True):
+        assert ours == str(cell(ours_of).together("scx"))
+        found = [
+            next(runs for name, runs in before.items() if name.startswith(start)) for start in oracles_of
+        ]
+        if found:
+            assert oracle == ", ".join(runs["oracle"].over(runs["none"]) for runs in found)
+        else:
+            assert "not run" in oracle
+
+
+def cell(start: str) -> seeds.Cell:
+    return next(one for one in seeds.cells(PRESENT) if one.name.startswith(start))
+
+
+def test_two_cells_of_nineteen_miss_what_was_aimed_at() -> None:
+    found = list(seeds.aimed(PRESENT))
+    missed = {one.name.partition("-u")[0] for one in found if not one.reached}
+    assert len(found) == 19
+    assert missed == {"pinned: straggler-100-r5", "sixteen-pinned: bursts-165-r3"}
+    assert all(len(one.guests) == 3 for one in seeds.cells(PRESENT))
+
+
+def test_the_findings_have_every_cell_that_was_aimed_at() -> None:
+    assert seeds.table(seeds.aimed(PRESENT)) in (README.parents[3] / "docs/findings.md").read_text("utf-8")
+
+
+def test_the_first_page_has_the_busy_cell_of_free_threads() -> None:
+    mean, p99 = map("{:.2f}".format, cell("free: bursts-130-r9").together("scx") or ())
+    assert (
+        f"(`dasec scx`) 85 % busy, 8 CPUs | {mean} | {p99} |" in (README.parents[3] / "README.md").read_text()
+    )
