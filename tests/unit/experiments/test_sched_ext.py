@@ -35,7 +35,7 @@ def test_by_the_present_rule_our_latencies_are_those_of_the_rule_before() -> Non
         if (then := before.get(name))
     }
     assert len(ratios) == 28
-    assert max(map(max, ratios.values())) < 1.025
+    assert max(map(max, ratios.values())) < 1.03
 
 
 @pytest.mark.parametrize("cell", ["loads: external", "external-seed-2", "external-seed-3"])
@@ -158,7 +158,9 @@ def test_two_cells_of_nineteen_miss_what_was_aimed_at() -> None:
     found = list(seeds.aimed(PRESENT))
     missed = {one.name.partition("-u")[0] for one in found if not one.reached}
     assert len(found) == 19
-    assert missed == {"pinned: straggler-100-r5", "sixteen-pinned: bursts-165-r3"}
+    assert missed == {"nested: nested-85-r10", "sixteen-pinned: bursts-165-r3"}
+    together = [one.together("scx") for one in found]
+    assert all(ratio and max(ratio) <= 1.001 for ratio in together), "nobody is harmed"
     assert all(len(one.guests) == 3 for one in seeds.cells(PRESENT))
 
 
