@@ -26,6 +26,6 @@ def test_of_four_vms_that_wake_one_after_the_other_none_waits_for_the_others(
 def test_vms_with_critical_threads_are_no_further_ahead_than_is_due_on_their_one_cpu(
     ahead: Ahead, qemu: Qemu
 ) -> None:
-    """0.6 % is missing. When what is due was counted for all CPUs, it was 1.5 %
-    (docs/decisions/0098-confined.md)."""
-    assert ahead.result(CONFINED).shortfall(CONFINED.seconds) < 0.01
+    """1.7 % is missing. With turns of 2 ms it was 0.6 %, and 1.5 % when what is due was counted for all CPUs
+    (docs/decisions/0098-confined.md, 0104-short-turns.md)."""
+    assert ahead.result(CONFINED).shortfall(CONFINED.seconds) < 0.02
