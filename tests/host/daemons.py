@@ -20,21 +20,17 @@ takes the probe up to two seconds of both cores at each start."""
 PAPER = f'policy = "dasec"\n{BUSY}'
 
 
+def run(config: Path, state: Path) -> list[str]:
+    """The command line of a daemon."""
+    told = ("run", "--config", str(config), "--directory", str(state))
+    return [sys.executable, "-m", "dasec", *told]
+
+
 @contextmanager
 def daemon(tmp_path: Path, config: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """A running daemon that has reported at least once; ended by the test."""
     state = tmp_path / "state"
-    command = [
-        sys.executable,
-        "-m",
-        "dasec",
-        "run",
-        "--config",
-        str(config),
-        "--directory",
-        str(state),
-        *options,
-    ]
+    command = [*run(config, state), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             wait_for(lambda: (state / "status.json").exists() or process.poll() is not None)

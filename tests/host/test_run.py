@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from dasec.safety.groups import PROBE_GROUP
 from guests.waiting import PATIENCE_S, wait_for
 
 from ..unit.service.command import as_nobody, configuration, dasec
-from .daemons import BUSY, PAPER, PROBED, daemon, knobs
+from .daemons import BUSY, PAPER, PROBED, daemon, knobs, run
 
 pytestmark = pytest.mark.host
 
@@ -128,17 +129,7 @@ def test_a_daemon_that_is_stopped_while_it_still_tries_what_works_leaves_nothing
     number: signal.Signals, tmp_path: Path, busy: list[int]
 ) -> None:
     config = configuration(tmp_path, "", f"pids = [{busy[0]}]")
-    command = [
-        sys.executable,
-        "-m",
-        "dasec",
-        "run",
-        "--config",
-        str(config),
-        "--directory",
-        str(tmp_path / "d"),
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(run(config, tmp_path / "d"), stderr=subprocess.PIPE, text=True) as process:
         name = f"dasec-probe-{process.pid}-"
         wait_for(lambda: any(name in path for path in _probe_groups()))
         process.send_signal(number)
@@ -152,7 +143,7 @@ def test_a_daemon_whose_stderr_is_closed_has_a_keeper_that_speaks_to_nobody(
     tmp_path: Path, busy: list[int]
 ) -> None:
     config, state = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]"), tmp_path / "state"
-    command = f"exec {sys.executable} -m dasec run --config {config} --directory {state} 2>&-"
+    command = f"exec {shlex.join(run(config, state))} 2>&-"
     with subprocess.Popen(["bash", "-c", command]) as process:
         wait_for(lambda: (state / "status.json").exists() or process.poll() is not None)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
