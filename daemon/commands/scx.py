@@ -18,19 +18,18 @@ from ..errors import ExitStatus, Refusal
 from ..hosts.sched_ext.probe import BACKEND
 from ..hosts.sched_ext.rcu import rcu_first
 from ..linux.printable import printable
+from ..linux.uninterrupted import STOPPERS
 from ..service.claim import claimed, kept
 
 LOOK_EVERY_S = 1.0
 LIMITS_EVERY = 5
 """Looks; all groups are gone through for them, some milliseconds where there are hundreds."""
 
-STOP = {signal.SIGINT, signal.SIGTERM}
-
 
 def schedule(level: int, directory: Path) -> None:
     """Until a signal. Refuses (status 3) where the kernel does not take it, also when somebody sets a CPU
     limit later; fails (1) if the kernel puts it out."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPERS)
     with _loaded(level, directory) as scheduler:
         click.echo(f"dasec scx: schedules since now; VMs are the cgroups at depth {level}")
         if lacking := no_vms(level):
@@ -85,7 +84,7 @@ def _told(scheduler: Scheduler) -> bool:
     with shown or nullcontext():
         looks = 0
         while scheduler.ended() is None:
-            if signal.sigtimedwait(STOP, LOOK_EVERY_S):
+            if signal.sigtimedwait(STOPPERS, LOOK_EVERY_S):
                 return True
             looks += 1
             if looks % LIMITS_EVERY == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,22 +149,18 @@ def _claimed(order: Order) -> AbstractContextManager[Claim]:
 @contextmanager
 def _guarded(order: Order, announcer: Announcer, claim: Claim) -> Iterator[Stage]:
     """The host with a keeper."""
-    with kept(order.directory, claim, order.config.host.keeper_cgroup) as keeper:
-        host = _host(order, claim.journal)
-        try:
-            yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
-        finally:
-            host.close()  # our scheduler's host puts something back only here, after the scheduler has gone
+    with (
+        kept(order.directory, claim, order.config.host.keeper_cgroup) as keeper,
+        closing(_host(order, claim.journal)) as host,  # our scheduler's puts something back only then
+    ):
+        yield Stage(host, lambda: claim.stands(announcer) and keeper.ensure())
 
 
 @contextmanager
 def _untouched(order: Order) -> Iterator[Stage]:
     """A host that is only looked at, or none at all."""
-    host = _host(order, NoJournal())
-    try:
+    with closing(_host(order, NoJournal())) as host:
         yield Stage(host, lambda: True)
-    finally:
-        host.close()
 
 
 def _host(order: Order, journal: Journal | NoJournal) -> Host:

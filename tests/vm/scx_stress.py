@@ -17,7 +17,7 @@ from guests.throw_away import TURNS, CgroupLayout, GuestKernel, newer_kernel, ru
 
 KERNELS = {"6.12": lambda: GuestKernel("sched_ext", sched_ext_image(), ()), "newer": newer_kernel}
 PATIENCE_S = 4 * 3600
-"""What ends a guest that hangs; no assertion is about it. Ten minutes of 64 CPUs take one of two cores."""
+"""What ends a guest that hangs; no assertion is about it. Ten minutes of 64 CPUs take 43 of two cores."""
 
 
 MOST_COUNTED = 16
