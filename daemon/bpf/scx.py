@@ -70,6 +70,8 @@ class _Vm(ctypes.Structure):
         ("cgroup", ctypes.c_uint64),
         ("weight", ctypes.c_uint32),
         ("threads", ctypes.c_uint32),
+        ("level", ctypes.c_uint32),
+        ("above", ctypes.c_uint32),
         ("moved", ctypes.c_uint64),
         ("critical_since", ctypes.c_uint64),
         ("waits", ctypes.c_uint32 * 2),
@@ -77,6 +79,13 @@ class _Vm(ctypes.Structure):
         ("taking", ctypes.c_uint32),
         ("counted", ctypes.c_uint32),
         ("chain", ctypes.c_uint32),
+        ("worth", ctypes.c_uint32),
+        ("heaviest", ctypes.c_uint32),
+        ("busy", ctypes.c_uint32),
+        ("active_ns", ctypes.c_uint64),
+        ("below", ctypes.c_uint64),
+        ("usual", ctypes.c_uint64),
+        ("due", ctypes.c_uint64),
         ("has_queues", ctypes.c_bool),
     )
 
@@ -139,6 +148,7 @@ class Scheduler:
     def __init__(self, chosen: Options, *, partial: bool = False) -> None:
         refuse_what_it_cannot_keep()
         operations = PARTIAL if partial else OPERATIONS
+        self._level = chosen.vm_level
         self._object = _verified(chosen, operations)
         try:
             self._ending = self._object.view("endings", ctypes.sizeof(_Ending))
@@ -162,10 +172,12 @@ class Scheduler:
         _UNTIL.pack_into(self._attended, 0, until_ns)
 
     def vms(self) -> list[VmTime]:
-        """All VMs, and the rest of the system."""
-        found = (_Vm * MAX_VMS).from_buffer_copy(self._vms)
+        """All VMs, the rest of the system, and groups above VMs that have run something of their own."""
+        found = list((_Vm * MAX_VMS).from_buffer_copy(self._vms))
         return [
-            VmTime(vm.cgroup, vm.weight, vm.used_ns, vm.critical_ns) for vm in list(found)[REST:] if vm.weight
+            VmTime(vm.cgroup, vm.weight, vm.used_ns, vm.critical_ns)
+            for slot, vm in enumerate(found)
+            if vm.weight and slot >= REST and (vm.level in (0, self._level) or vm.used_ns)
         ]
 
     def close(self) -> None:
@@ -221,10 +233,11 @@ def no_vms(level: int, cgroups: Path = CGROUPS) -> str | None:
     ]
     if not lacking:
         return None
-    file = cgroups / lacking[0].parent / "cgroup.subtree_control"
+    above = lacking[0].parent
+    others = f"all others of {above}" if above.parts else "all that are in no group"
     return (
         f"{lacking[0]}, one of {len(lacking)} such groups at depth {level}, is no VM but shares"
-        f" with all others: no cpu in {file}"
+        f" as one with {others}: no cpu in {cgroups / above / 'cgroup.subtree_control'}"
     )
 
 

@@ -14,6 +14,7 @@
 #include "scx_critical.h"
 #include "scx_idle.h"
 #include "scx_meet.h"
+#include "scx_tree.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -457,6 +458,7 @@ void BPF_PROG(dasec_tick, struct task_struct *p)
 
 	if (t)
 		charge(p, t);
+	weigh_anew(bpf_ktime_get_ns());
 }
 
 SEC("struct_ops/dasec_runnable")
@@ -536,24 +538,6 @@ static __noinline __s32 make_queues(__u32 vm)
 	return error;
 }
 
-/* The slot of the VM that this cgroup is, or belongs to. */
-static __noinline __u32 slot_of(__u64 id)
-{
-	struct cgroup *vm, *cgrp = bpf_cgroup_from_id(id);
-	__u32 *slot = NULL;
-
-	if (!cgrp)
-		return REST;
-	vm = bpf_cgroup_ancestor(cgrp, options.vm_level);
-	bpf_cgroup_release(cgrp);
-	if (!vm)
-		return REST;
-	id = vm->kn->id;
-	bpf_cgroup_release(vm);
-	slot = bpf_map_lookup_elem(&vm_of_id, &id);
-	return slot ? *slot : REST;
-}
-
 /*
  * The least V of VMs that run or wait: one that begins is not owed what they have had. The rest counts only without any: it makes
  * the VM, so it always runs, but is mostly idle and behind.
@@ -585,7 +569,7 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 	struct bpf_iter_num slots;
 	int *slot;
 
-	if (cgrp->level != (int)options.vm_level)
+	if (!cgrp->level || cgrp->level > (int)options.vm_level)
 		return 0;
 	bpf_iter_num_new(&slots, REST + 1, MAX_VMS);
 	while ((slot = bpf_iter_num_next(&slots))) {
@@ -602,6 +586,7 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		v->time = time_to_begin_with();
 		v->weight = args->weight;
 		v->cgroup = id;
+		place(v, cgrp);
 		host->rested_at = bpf_ktime_get_ns();
 		v->used_ns = v->critical_ns = v->chain = 0;
 		if (words_used <= word_at(at))
@@ -641,11 +626,8 @@ void BPF_PROG(dasec_cgroup_set_weight, struct cgroup *cgrp, __u32 weight)
 	__u32 *slot = bpf_map_lookup_elem(&vm_of_id, &id);
 	struct vm *v = slot ? vm_at(*slot) : NULL;
 
-	if (!v)
-		return;
-	v->weight = weight;
-	if (v->threads)
-		count(v, weight);
+	if (v) /* it counts within 10 ms */
+		v->weight = weight;
 }
 
 SEC("struct_ops/dasec_init_task")
@@ -705,6 +687,8 @@ __s32 BPF_PROG(dasec_init)
 	count_cpus(0);
 	if (rest) {
 		rest->weight = NEUTRAL_VM;
+		rest->due = NEUTRAL_VM * WHOLE;
+		rest->worth = NEUTRAL_WORTH;
 		rest->time = EPOCH;
 	}
 	bpf_iter_num_new(&numbers, 0, options.cpus);

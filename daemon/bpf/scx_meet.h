@@ -225,8 +225,8 @@ part int look_around(__s32 cpu, struct survey *s, __u32 running, __u64 now)
 	return 0;
 }
 
-/* Of all that wait for this CPU or run on it, the weight; of VMs that may run elsewhere the part of a CPU. */
-part __u64 weight_met(__s32 cpu, __u32 running)
+/* Of all that wait for this CPU or run on it, the worth; of VMs that may run elsewhere the part of a CPU. */
+part __u64 worth_met(__s32 cpu, __u32 running)
 {
 	struct cpu *c = cpu_at(cpu);
 	struct vm *v = vm_at(running);
@@ -236,9 +236,9 @@ part __u64 weight_met(__s32 cpu, __u32 running)
 	if (!c)
 		return 0;
 	if (v && running && (c->confined || waits_for_only(c, running)))
-		here += v->weight;
+		here += v->worth;
 	else if (v && running)
-		anywhere += v->weight;
+		anywhere += v->worth;
 	for (word = zero; word < words_used && word < WORDS && may_go_on(); word++) {
 		__u64 own = c->own[CRITICAL][word] | c->own[OTHER][word];
 		__u64 left = without_kernel(own | shared[CRITICAL][word] | shared[OTHER][word], word);
@@ -251,9 +251,9 @@ part __u64 weight_met(__s32 cpu, __u32 running)
 			if (!v || vm == running)
 				continue;
 			if (own & bit_of(vm))
-				here += v->weight;
+				here += v->worth;
 			else if (reaches_cpu(vm, cpu))
-				anywhere += v->weight;
+				anywhere += v->worth;
 		}
 	}
 	return here + anywhere / (online_cpus ? online_cpus : 1);
@@ -266,14 +266,14 @@ part __u64 weight_met(__s32 cpu, __u32 running)
 part __u64 debt_here(__s32 cpu, __u32 vm, __u32 running)
 {
 	struct vm *v = vm_at(vm);
-	__u64 due = due_time(), here, weight;
+	__u64 due = due_time(), here, worth;
 
 	if (!v)
 		return 0;
 	if (!is_confined_to(cpu, vm, v))
 		return debt_within(due, v);
-	weight = weight_met(cpu, running);
-	here = options.debt_ns * NEUTRAL_VM / (weight ? weight : NEUTRAL_VM);
+	worth = worth_met(cpu, running);
+	here = options.debt_ns * NEUTRAL_WORTH / (worth ? worth : NEUTRAL_WORTH);
 	return debt_within(here < due ? here : due, v);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a VM has had: V = CPU ns x 100 / cpu.weight. Of those that wait for a CPU the VM with the least V goes first.
+ * What a VM has had: V = CPU ns x 100 / cpu.weight, with what the weight is worth (scx_tree.h). Of those that wait for a CPU the VM with the least V goes first.
  *
  * A slice is charged when it begins and what is left of it is given back, so that no other CPU takes the same VM
  * meanwhile for one that has had nothing.
@@ -14,7 +14,7 @@
 
 static __u64 virtual(const struct vm *v, __u64 ns)
 {
-	return ns * NEUTRAL_VM / (v->weight ? v->weight : NEUTRAL_VM);
+	return ns * NEUTRAL_WORTH / (v->worth ? v->worth : NEUTRAL_WORTH);
 }
 
 static void charge(struct task_struct *p, struct thread *t)
@@ -74,9 +74,9 @@ static void move_to(struct vm *v, __u64 time)
 /* V of a VM that has what is due to it in that time, by the weights of all that are busy. */
 static __u64 due_time(void)
 {
-	__u64 all = active_weight;
+	__u64 all = active_worth;
 
-	return options.debt_ns * online_cpus * NEUTRAL_VM / (all ? all : NEUTRAL_VM);
+	return options.debt_ns * online_cpus * NEUTRAL_WORTH / (all ? all : NEUTRAL_WORTH);
 }
 
 /* How far ahead a VM in its share may be: that, and so much time of a CPU at most. */
@@ -101,11 +101,11 @@ static bool is_confined_to(__s32 cpu, __u32 vm, const struct vm *v)
 }
 
 /* What is counted of a VM is exchanged whole: its last thread may stop here while another begins there. */
-static void count(struct vm *v, __u32 weight)
+static void count(struct vm *v, __u32 worth)
 {
-	__u32 counted = __sync_lock_test_and_set(&v->counted, weight);
+	__u32 counted = __sync_lock_test_and_set(&v->counted, worth);
 
-	__sync_fetch_and_add(&active_weight, (__u64)weight - counted);
+	__sync_fetch_and_add(&active_worth, (__u64)worth - counted);
 }
 
 /*
@@ -114,13 +114,13 @@ static void count(struct vm *v, __u32 weight)
  */
 static void begin_stay(struct stay *s, const struct vm *v, __u64 cpus, __u64 now)
 {
-	__u64 slept = now - s->slept_at, all = active_weight, most = SAVED_UP * due_time();
+	__u64 slept = now - s->slept_at, all = active_worth, most = SAVED_UP * due_time();
 
 	if (slept > options.turn_ns)
 		slept = options.turn_ns;
 	if (before(s->woke_at + options.turn_ns, now))
 		s->lapsing = 0;
-	s->lapsing += slept * cpus * NEUTRAL_VM / (all ? all : NEUTRAL_VM);
+	s->lapsing += slept * cpus * NEUTRAL_WORTH / (all ? all : NEUTRAL_WORTH);
 	if (s->lapsing > most)
 		s->lapsing = most;
 	s->rested_at = s->woke_at = now;
@@ -129,16 +129,17 @@ static void begin_stay(struct stay *s, const struct vm *v, __u64 cpus, __u64 now
 
 static void begin_activity(struct vm *v, struct stay *host, __u64 now)
 {
-	count(v, v->weight);
+	count(v, v->worth);
 	begin_stay(host, v, online_cpus, now);
 }
 
 static void end_activity(struct vm *v, struct stay *host, __u64 now)
 {
 	host->slept_at = now;
+	__sync_fetch_and_add(&v->active_ns, now - (before(host->woke_at, span_began) ? span_began : host->woke_at));
 	count(v, 0);
 	if (*(volatile __u32 *)&v->threads) /* somebody has begun between */
-		count(v, v->weight);
+		count(v, v->worth);
 }
 
 #endif

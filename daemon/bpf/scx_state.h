@@ -16,6 +16,8 @@
 
 #define EPOCH (1ULL << 40) /* virtual times start here, so that none wraps */
 #define NEUTRAL_VM 100	   /* the kernel's default of cpu.weight */
+#define WORTH 64	   /* of a weight of one, where it counts as it is (scx_tree.h) */
+#define NEUTRAL_WORTH (NEUTRAL_VM * WORTH)
 
 enum class { CRITICAL, OTHER, NOBODY };
 
@@ -65,7 +67,7 @@ struct thread {
 	__u64 leaked_at;
 };
 
-/* The first six are read by daemon/bpf/scx.py. */
+/* Also of a group above VMs, for the threads that it has itself. The first seven are read by daemon/bpf/scx.py. */
 struct vm {
 	__u64 time;	    /* V */
 	__u64 used_ns;
@@ -73,13 +75,22 @@ struct vm {
 	__u64 cgroup;
 	__u32 weight;	    /* 0: the slot is free */
 	__u32 threads;	    /* that run or wait */
+	__u32 level;	    /* depth of the group */
+	__u32 above;	    /* the slot of the group that it is below; 0: of none */
 	__u64 moved;	    /* of V, what was not use */
 	__u64 critical_since; /* critical ones of it have waited all the time since, and none has begun to run */
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
 	__u32 taking;	    /* critical ones of those, by CPUs: the kernel may wait for another's run queue first */
-	__u32 counted;	    /* of its weight, in active_weight */
+	__u32 counted;	    /* of its worth, in active_worth */
 	__u32 chain;	    /* the part of its threads' last bursts that was chained, of ALL */
+	__u32 worth;	    /* of its weight, beside all VMs of the host */
+	__u32 heaviest;	    /* of the weights right below that have run or waited lately */
+	__u32 busy;	    /* the part of the last span in which threads of it, or below it, ran or waited */
+	__u64 active_ns;    /* the same of the present span, of its own, until it last slept */
+	__u64 below;	    /* of those right below, weights times parts */
+	__u64 usual;	    /* its average */
+	__u64 due;	    /* of the host, that is due to it */
 	bool has_queues;
 };
 
@@ -159,7 +170,8 @@ struct {
 
 static __u64 shared[2][WORDS]; /* VMs with threads that wait for any CPU */
 static __u32 words_used = 1;
-static __u64 active_weight; /* of all VMs with threads that run or wait */
+static __u64 span_began; /* of the time for which parts are counted (scx_tree.h) */
+static __u64 active_worth; /* of all VMs with threads that run or wait */
 static __u32 online_cpus = 1;
 static volatile __u32 zero; /* where loops begin to count: as the verifier does not know it, one turn says all of them to it */
 

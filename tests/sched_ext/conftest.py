@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from dasec.bpf.scx import CGROUPS, Scheduler, options
 
-from .machine import SLICE, Vm, wait_for
+from .machine import SLICE, Vm, made, wait_for
 
 
 @pytest.fixture
-def vms() -> Iterator[dict[str, Vm]]:
+def slices() -> Iterator[list[Path]]:
+    """Groups above VMs, in the order in which they were made."""
     (CGROUPS / "cgroup.subtree_control").write_text("+cpu")
-    SLICE.mkdir()
-    (SLICE / "cgroup.subtree_control").write_text("+cpu")
-    made: dict[str, Vm] = {}
-    yield made
-    for vm in made.values():
+    slices = [made(SLICE)]
+    yield slices
+    for group in reversed(slices):
+        group.rmdir()
+
+
+@pytest.fixture
+def vms(slices: list[Path]) -> Iterator[dict[str, Vm]]:
+    begun: dict[str, Vm] = {}
+    yield begun
+    for vm in begun.values():
         vm.end()
-    SLICE.rmdir()
 
 
 @pytest.fixture

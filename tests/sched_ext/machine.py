@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -83,12 +84,20 @@ def computed_s(pid: int) -> float:
     return int(procfs.read_bytes(f"/proc/{pid}/schedstat").split()[0]) / 1e9
 
 
-class Vm:
-    """A cgroup at depth 2 with Python programs in it."""
+def made(group: Path, weight: int = 100) -> Path:
+    """A group of this weight for others below it, which share by weights of their own."""
+    group.mkdir()
+    (group / "cpu.weight").write_text(str(weight))
+    (group / "cgroup.subtree_control").write_text("+cpu")
+    return group
 
-    def __init__(self, name: str, weight: int = 100) -> None:
-        self.path = SLICE / f"{name}.scope"
-        self.path.mkdir(parents=True)
+
+class Vm:
+    """A cgroup with Python programs in it, below one that the tests have made."""
+
+    def __init__(self, name: str, weight: int = 100, above: Path = SLICE) -> None:
+        self.path = above / f"{name}.scope"
+        self.path.mkdir()
         self.weigh(weight)
         self.programs: list[subprocess.Popen[bytes]] = []
 

@@ -127,8 +127,8 @@ def test_groups_in_use_without_the_cpu_controller_are_counted_and_one_is_named(h
     host.write(host.cgroups / "machine.slice/a.scope/cgroup.events", "populated 1\n")
     host.write(host.cgroups / "machine.slice/a.scope/cpu.weight", "100\n")
     assert no_vms(2, host.cgroups) == (
-        "system.slice/a.service, one of 2 such groups at depth 2, is no VM but shares with all others:"
-        f" no cpu in {host.cgroups}/system.slice/cgroup.subtree_control"
+        "system.slice/a.service, one of 2 such groups at depth 2, is no VM but shares as one with all"
+        f" others of system.slice: no cpu in {host.cgroups}/system.slice/cgroup.subtree_control"
     )
     assert no_vms(1, host.cgroups) is None
 
