@@ -539,8 +539,8 @@ static __noinline __s32 make_queues(__u32 vm)
 }
 
 /*
- * The least V of VMs that run or wait: one that begins is not owed what they have had. The rest counts only without any: it makes
- * the VM, so it always runs, but is mostly idle and behind.
+ * The least V of VMs that run or wait: one that begins is not owed what they have had. Threads above their depth count only without
+ * any: one of them makes the VM, so it always runs, but is mostly idle and behind.
  */
 static __noinline __u64 time_to_begin_with(void)
 {
@@ -553,7 +553,7 @@ static __noinline __u64 time_to_begin_with(void)
 	while ((slot = bpf_iter_num_next(&slots))) {
 		struct vm *v = vm_at(*slot);
 
-		if (v && v->weight && v->threads && (!least || before(v->time, least)))
+		if (v && v->weight && v->level == options.vm_level && v->threads && (!least || before(v->time, least)))
 			least = v->time;
 	}
 	bpf_iter_num_destroy(&slots);
@@ -567,10 +567,14 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 {
 	__u64 id = cgrp->kn->id;
 	struct bpf_iter_num slots;
+	__u32 above;
 	int *slot;
 
 	if (!cgrp->level || cgrp->level > (int)options.vm_level)
 		return 0;
+	above = cgrp->level > 1 ? slot_at(cgrp, cgrp->level - 1) : 0;
+	if (cgrp->level > 1 && !above)
+		return 0; /* as that one, it shares with the rest */
 	bpf_iter_num_new(&slots, REST + 1, MAX_VMS);
 	while ((slot = bpf_iter_num_next(&slots))) {
 		__u32 at = *slot;
@@ -586,7 +590,7 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		v->time = time_to_begin_with();
 		v->weight = args->weight;
 		v->cgroup = id;
-		place(v, cgrp);
+		place(v, cgrp->level, above);
 		host->rested_at = bpf_ktime_get_ns();
 		v->used_ns = v->critical_ns = v->chain = 0;
 		if (words_used <= word_at(at))
@@ -687,8 +691,7 @@ __s32 BPF_PROG(dasec_init)
 	count_cpus(0);
 	if (rest) {
 		rest->weight = NEUTRAL_VM;
-		rest->due = NEUTRAL_VM * WHOLE;
-		rest->worth = NEUTRAL_WORTH;
+		place(rest, 0, 0);
 		rest->time = EPOCH;
 	}
 	bpf_iter_num_new(&numbers, 0, options.cpus);

@@ -236,9 +236,9 @@ part __u64 worth_met(__s32 cpu, __u32 running)
 	if (!c)
 		return 0;
 	if (v && running && (c->confined || waits_for_only(c, running)))
-		here += v->worth;
+		here += v->presence;
 	else if (v && running)
-		anywhere += v->worth;
+		anywhere += v->presence;
 	for (word = zero; word < words_used && word < WORDS && may_go_on(); word++) {
 		__u64 own = c->own[CRITICAL][word] | c->own[OTHER][word];
 		__u64 left = without_kernel(own | shared[CRITICAL][word] | shared[OTHER][word], word);
@@ -251,9 +251,9 @@ part __u64 worth_met(__s32 cpu, __u32 running)
 			if (!v || vm == running)
 				continue;
 			if (own & bit_of(vm))
-				here += v->worth;
+				here += v->presence;
 			else if (reaches_cpu(vm, cpu))
-				anywhere += v->worth;
+				anywhere += v->presence;
 		}
 	}
 	return here + anywhere / (online_cpus ? online_cpus : 1);

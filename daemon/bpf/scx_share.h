@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a VM has had: V = CPU ns x 100 / cpu.weight, with what the weight is worth (scx_tree.h). Of those that wait for a CPU the VM with the least V goes first.
+ * What a VM has had: V = CPU ns x 100 / cpu.weight, with what the weight is worth (scx_tree.h). Of those that wait for a CPU the VM
+ * with the least V goes first.
  *
  * A slice is charged when it begins and what is left of it is given back, so that no other CPU takes the same VM
  * meanwhile for one that has had nothing.
@@ -17,6 +18,16 @@ static __u64 virtual(const struct vm *v, __u64 ns)
 	return ns * NEUTRAL_WORTH / (v->worth ? v->worth : NEUTRAL_WORTH);
 }
 
+/* The same of what a thread has used. What is less than one of V is not lost: many short bursts may be. */
+static __u64 virtual_use(struct thread *t, const struct vm *v, __u64 ns)
+{
+	__u32 worth = v->worth ? v->worth : NEUTRAL_WORTH;
+	__u64 neutral = ns * NEUTRAL_WORTH + t->uncharged;
+
+	t->uncharged = neutral % worth;
+	return neutral / worth;
+}
+
 static void charge(struct task_struct *p, struct thread *t)
 {
 	__u64 sum = p->se.sum_exec_runtime, ns = sum - t->charged, time;
@@ -31,7 +42,7 @@ static void charge(struct task_struct *p, struct thread *t)
 		t->bucket_ns += ns;
 		__sync_fetch_and_add(&v->critical_ns, ns);
 	}
-	time = virtual(v, ns);
+	time = virtual_use(t, v, ns);
 	if (time <= t->ahead) {
 		t->ahead -= time;
 		return;
@@ -101,11 +112,11 @@ static bool is_confined_to(__s32 cpu, __u32 vm, const struct vm *v)
 }
 
 /* What is counted of a VM is exchanged whole: its last thread may stop here while another begins there. */
-static void count(struct vm *v, __u32 worth)
+static void count(struct vm *v, __u32 presence)
 {
-	__u32 counted = __sync_lock_test_and_set(&v->counted, worth);
+	__u32 counted = __sync_lock_test_and_set(&v->counted, presence);
 
-	__sync_fetch_and_add(&active_worth, (__u64)worth - counted);
+	__sync_fetch_and_add(&active_worth, (__u64)presence - counted);
 }
 
 /*
@@ -127,19 +138,27 @@ static void begin_stay(struct stay *s, const struct vm *v, __u64 cpus, __u64 now
 	s->woke_with = v->time - v->moved;
 }
 
+/* Of the time since then what lies in a span. Another CPU may have begun the next one, or a stay, meanwhile. */
+static __u64 overlap(__u64 since, __u64 from, __u64 to)
+{
+	if (before(since, from))
+		since = from;
+	return before(since, to) ? to - since : 0;
+}
+
 static void begin_activity(struct vm *v, struct stay *host, __u64 now)
 {
-	count(v, v->worth);
+	count(v, v->presence);
 	begin_stay(host, v, online_cpus, now);
 }
 
 static void end_activity(struct vm *v, struct stay *host, __u64 now)
 {
 	host->slept_at = now;
-	__sync_fetch_and_add(&v->active_ns, now - (before(host->woke_at, span_began) ? span_began : host->woke_at));
+	__sync_fetch_and_add(&v->active_ns, overlap(host->woke_at, span_began, now));
 	count(v, 0);
 	if (*(volatile __u32 *)&v->threads) /* somebody has begun between */
-		count(v, v->worth);
+		count(v, v->presence);
 }
 
 #endif

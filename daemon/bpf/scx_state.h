@@ -59,6 +59,7 @@ struct thread {
 	__u64 waits_since;
 	__u64 charged;	   /* sum_exec_runtime at the last charge */
 	__u64 ahead;	   /* virtual time that its VM has been charged before it was used */
+	__u64 uncharged;   /* less than one of it, of the worth */
 	__u64 burst_ns;
 	__u32 bursts;	   /* that have ended, until there are as many as are remembered */
 	__u32 brief;	   /* the part of its last bursts that were short, of ALL */
@@ -76,21 +77,23 @@ struct vm {
 	__u32 weight;	    /* 0: the slot is free */
 	__u32 threads;	    /* that run or wait */
 	__u32 level;	    /* depth of the group */
-	__u32 above;	    /* the slot of the group that it is below; 0: of none */
+	__u32 above;	    /* the slot of the group that it is below; 0 (the kernel's): of none */
 	__u64 moved;	    /* of V, what was not use */
 	__u64 critical_since; /* critical ones of it have waited all the time since, and none has begun to run */
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
 	__u32 taking;	    /* critical ones of those, by CPUs: the kernel may wait for another's run queue first */
-	__u32 counted;	    /* of its worth, in active_worth */
+	__u32 counted;	    /* of its presence, in active_worth */
 	__u32 chain;	    /* the part of its threads' last bursts that was chained, of ALL */
-	__u32 worth;	    /* of its weight, beside all VMs of the host */
-	__u32 heaviest;	    /* of the weights right below that have run or waited lately */
-	__u32 busy;	    /* the part of the last span in which threads of it, or below it, ran or waited */
-	__u64 active_ns;    /* the same of the present span, of its own, until it last slept */
-	__u64 below;	    /* of those right below, weights times parts */
-	__u64 usual;	    /* its average */
-	__u64 due;	    /* of the host, that is due to it */
+	__u32 worth;	    /* of its weight, beside all VMs of the host (scx_tree.h) */
+	__u32 presence;	    /* of this so much as others' debts go by while it runs or waits */
+	__u32 busy;	    /* the part of the last span in which its threads ran or waited, of BUSY */
+	__u32 usually_busy; /* the average */
+	__u32 busy_below;   /* the part in which any of the groups right below it was busy */
+	__u64 active_ns;    /* what it ran or waited of the present span until it last slept */
+	__u64 weight_below; /* of those that were busy, times how much they were */
+	__u64 usual_weight; /* the average of that while any was */
+	__u64 due;	    /* to it of the host, beside ALL_DUE */
 	bool has_queues;
 };
 

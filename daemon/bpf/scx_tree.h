@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What weights are worth. A cgroup's weight counts among the groups beside it only, below the same group, and so does that
- * one's. So a VM is due its part of its group's part, of all that run or wait. Every 10 ms this is worked out from who does, and
- * each VM's weight is given a worth that counts beside all VMs of the host.
+ * What weights are worth. A cgroup's weight counts among the groups beside it, below the same group, and so does that one's: a VM is
+ * due its part of its group's part, of all that run or wait. That is worked out every 10 ms, and each VM's weight is given a worth
+ * that counts beside all VMs of the host.
  *
- * Only how worths of unlike groups compare has a meaning, so the group where weight is worth least has its weights as they are:
- * where all VMs are of one group, nothing that others do changes their worth.
+ * A group's part is divided by the weight below it that runs or waits, on average of the time in which any does: then the group has
+ * its part, however many wake up below it now and then, and those below it share as their weights say.
  *
- * A group's weight is divided by what those below it have that run or wait, on average: a service that wakes up now and then takes
- * little from those beside it. But never among less than the heaviest that has run lately, or the part of one alone would be more
- * than the whole.
+ * Only how worths compare has a meaning, so the group where weight is worth least has its weights as they are: where all VMs are of
+ * one group, what others do does not change them. If a worth changes nevertheless, what its VM is ahead of the one furthest behind
+ * stays as much CPU time as it was.
+ *
+ * Threads of a group that has others below it, too (of a threaded domain), have as much as these.
  */
 #ifndef DASEC_SCX_TREE_H
 #define DASEC_SCX_TREE_H
@@ -18,15 +20,22 @@
 
 #define SPAN_NS 10000000ULL
 #define SPANS 8 /* of which an average is, so 80 ms or so: the kernel's own halves what is older than 32 ms */
-#define BUSY 64 /* all of a span */
-#define WHOLE (1ULL << 30) /* the host's part, for each of weight */
+#define LEAP 2 /* times the average: what was asleep has begun at once, and the average comes too late */
+#define BUSY 1024 /* all of a span */
+#define ALL_DUE (1ULL << 26) /* to a group at the top, for each of its weight */
+#define MOST_DUE (10000 * ALL_DUE)
 #define MOST_WORTH (1U << 30)
 
-static __u64 least_due = WHOLE; /* of a weight of one, where it is worth least */
+static __u64 least_due = ALL_DUE; /* to a weight of one, where it is worth least */
 
 static bool is_slot(__u32 slot)
 {
 	return slot < words_used * 64 && slot < MAX_VMS;
+}
+
+static struct vm *group_above(const struct vm *v)
+{
+	return v->above ? vm_at(v->above) : NULL;
 }
 
 /* Whether one of its threads has run or waited within a turn. */
@@ -37,27 +46,38 @@ static bool is_about(__u32 slot, const struct vm *v, __u64 now)
 	return v->threads || (host && before(now, host->slept_at + options.turn_ns));
 }
 
+/* What is due to it of the host from now on, by what the last spans had. */
 static void set_due(struct vm *v)
 {
-	struct vm *above = v->above ? vm_at(v->above) : NULL;
-	__u64 all = (__u64)v->weight * BUSY;
+	struct vm *above = group_above(v);
+	__u64 usual, last;
 
 	if (!above) {
-		v->due = v->weight * WHOLE;
+		v->due = v->weight * ALL_DUE;
 		return;
 	}
-	if (all < above->usual)
-		all = above->usual;
-	if (all < (__u64)above->heaviest * BUSY)
-		all = (__u64)above->heaviest * BUSY;
-	v->due = above->due * v->weight * BUSY / (all ? all : 1);
+	usual = above->usual_weight;
+	last = above->busy_below ? above->weight_below * BUSY / above->busy_below : 0;
+	v->due = above->due * v->weight * BUSY / (last > LEAP * usual ? last : usual);
+	if (v->due > MOST_DUE)
+		v->due = MOST_DUE;
 }
 
+/* A VM that is only about now and then takes no more of what others may be ahead by than its weight says, however much that is worth. */
 static void set_worth(struct vm *v)
 {
-	__u64 worth = (v->due * WORTH + least_due / 2) / least_due;
+	__u64 worth = (v->due * WORTH + least_due / 2) / least_due, usual;
 
 	v->worth = !worth ? 1 : worth < MOST_WORTH ? worth : MOST_WORTH;
+	usual = (__u64)v->worth * v->usually_busy / BUSY;
+	if (usual < v->weight * WORTH)
+		usual = v->weight * WORTH;
+	v->presence = usual < v->worth ? usual : v->worth;
+}
+
+static __u32 both_busy(__u32 one, __u32 other)
+{
+	return BUSY - (BUSY - one) * (BUSY - other) / BUSY;
 }
 
 /* How much of the span before now each ran or waited. */
@@ -76,58 +96,61 @@ part int end_span(__u32 first, __u64 length, __u64 now)
 			continue;
 		active = __sync_lock_test_and_set(&v->active_ns, 0);
 		if (v->threads)
-			active += before(host->woke_at, now - length) ? length : now - host->woke_at;
-		v->busy = active < length ? active * BUSY / length : BUSY;
-		v->below = v->heaviest = 0;
+			active += overlap(host->woke_at, now - length, now);
+		v->busy = active < length ? active / (length / BUSY) : BUSY;
+		v->usually_busy = (v->usually_busy * (SPANS - 1) + v->busy) / SPANS;
+		v->weight_below = v->busy_below = 0;
 	}
 	return 0;
 }
 
-/* What those at this depth weigh, for the groups above them. */
-part int add_to_above(__u32 level, __u64 now)
+/* What those at this depth weigh, for the groups above them; when they are there as if they did not know of each other. */
+part int add_to_above(__u32 level)
 {
 	__u32 slot;
 
 	for (slot = zero; is_slot(slot) && may_go_on(); slot++) {
 		struct vm *v = vm_at(slot), *above;
+		__u32 busy;
 
 		if (!v)
 			continue;
-		if (!v->weight || v->level != level || !v->above)
+		if (!v->weight || v->level != level)
 			continue;
-		above = vm_at(v->above);
+		above = group_above(v);
 		if (!above)
 			continue;
-		above->below += v->weight * v->busy;
-		above->busy = above->busy + v->busy < BUSY ? above->busy + v->busy : BUSY;
-		if (above->heaviest < v->weight && (v->heaviest || is_about(slot, v, now)))
-			above->heaviest = v->weight;
+		busy = both_busy(v->busy, v->busy_below);
+		above->weight_below += (__u64)v->weight * busy;
+		above->busy_below = both_busy(above->busy_below, busy);
 	}
 	return 0;
 }
 
-/* The parts of those at this depth, and the averages of what is below them, which the next depth goes by. */
+/* For those at this depth; the next depth goes by what is due to them, and by the average of what they have below. */
 part int set_dues(__u32 level)
 {
 	__u32 slot;
 
 	for (slot = zero; is_slot(slot) && may_go_on(); slot++) {
 		struct vm *v = vm_at(slot);
+		__u64 older;
 
 		if (!v)
 			continue;
 		if (!v->weight || v->level != level)
 			continue;
-		v->usual = (v->usual * (SPANS - 1) + v->below) / SPANS;
+		older = v->usual_weight * v->busy_below / BUSY;
+		v->usual_weight += v->weight_below / SPANS - older / SPANS;
 		set_due(v);
 	}
 	return 0;
 }
 
-/* Among VMs only: threads above their depth are few, and none of the weights there is one of many alike. */
-part int set_least_due(__u64 now)
+/* Also of all that run or wait the least V. */
+part __u64 set_least_due(__u64 now)
 {
-	__u64 least = zero;
+	__u64 least = zero, time = zero;
 	__u32 slot;
 
 	for (slot = zero; is_slot(slot) && may_go_on(); slot++) {
@@ -141,48 +164,68 @@ part int set_least_due(__u64 now)
 		of_one = v->due / v->weight;
 		if (!least || of_one < least)
 			least = of_one;
+		if (v->threads && (!time || before(v->time, time)))
+			time = v->time;
 	}
 	if (least)
 		least_due = least;
-	return 0;
+	return time;
 }
 
-/* Also what counts as active is set right, if a VM has begun or ended meanwhile. */
-part int set_worths(__u32 first)
+#define LONG (1ULL << 33) /* times a worth is more than 64 bits hold */
+
+static __u64 as_long(__u64 lead, __u32 was, __u32 is)
 {
-	__u32 slot;
+	return lead < LONG ? lead * was / is : lead / is * was;
+}
 
-	for (slot = first + zero; is_slot(slot) && may_go_on(); slot++) {
-		struct vm *v = vm_at(slot);
-		__u32 counted;
+static void keep_lead(struct vm *v, __u64 least, __u32 was)
+{
+	__u64 lead = v->time - least, lag = least - v->time;
 
-		if (!v)
-			continue;
-		if (!v->weight)
-			continue;
+	if (before(least, v->time))
+		move(v, as_long(lead, was, v->worth) - lead);
+	else
+		move(v, lag - as_long(lag, was, v->worth));
+}
+
+/* Also what is counted as active is set right, if it has begun or ended meanwhile. */
+part int weigh(__u32 slot, __u64 least, __u64 now)
+{
+	struct vm *v = vm_at(slot);
+	__u32 was, present;
+
+	if (!v)
+		return 0;
+	if (v->weight) {
+		was = v->worth;
 		set_worth(v);
-		counted = v->threads ? v->worth : 0;
-		if (v->counted != counted)
-			count(v, counted);
+		if (least && v->worth != was && is_about(slot, v, now))
+			keep_lead(v, least, was);
 	}
+	present = v->threads ? v->presence : 0;
+	if (v->counted != present)
+		count(v, present);
 	return 0;
 }
 
 /* One CPU does, for all. */
 static __noinline int weigh_anew(__u64 now)
 {
-	__u64 last = span_began;
-	__u32 level;
+	__u64 last = span_began, least;
+	__u32 level, slot;
 
 	if (before(now, last + SPAN_NS) || !__sync_bool_compare_and_swap(&span_began, last, now))
 		return 0;
-	end_span(REST, now - last, now);
+	end_span(REST, last ? now - last : SPAN_NS, now);
 	for (level = options.vm_level; level > 1 && may_go_on(); level--)
-		add_to_above(level, now);
+		add_to_above(level);
 	for (level = 1; level <= options.vm_level && may_go_on(); level++)
 		set_dues(level);
-	set_least_due(now);
-	return set_worths(REST);
+	least = set_least_due(now);
+	for (slot = REST + zero; is_slot(slot) && may_go_on(); slot++)
+		weigh(slot, least, now);
+	return 0;
 }
 
 static __u32 slot_at(struct cgroup *cgrp, int level)
@@ -212,12 +255,18 @@ static __noinline __u32 slot_of(__u64 id)
 	return slot ? slot : REST;
 }
 
-/* A new group, in its place. */
-static void place(struct vm *v, struct cgroup *cgrp)
+/* A new group in its place, with this weight. Until somebody is seen below it the first one there is all that is. */
+static void place(struct vm *v, __u32 level, __u32 above_slot)
 {
-	v->level = cgrp->level;
-	v->above = v->level > 1 ? slot_at(cgrp, cgrp->level - 1) : 0;
-	v->below = v->heaviest = v->usual = 0;
+	struct vm *above;
+
+	v->level = level;
+	v->above = above_slot;
+	v->busy = v->usually_busy = v->busy_below = 0;
+	v->weight_below = v->usual_weight = 0;
+	above = group_above(v);
+	if (above && !above->usual_weight)
+		above->usual_weight = (__u64)v->weight * BUSY;
 	set_due(v);
 	set_worth(v);
 }
