@@ -27,7 +27,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 MAX_CPUS = 1024
 MAX_VMS = 1024
 REST = 1
-"""As in scx_dasec.bpf.c: the slot of all user threads that are in no VM."""
+"""As in scx_dasec.bpf.c: the slot of user threads in no group that has one of its own."""
 
 MS = 1_000_000
 _UNTIL = struct.Struct("=Q")
@@ -106,7 +106,7 @@ class _Ending(ctypes.Structure):
 
 class VmTime(NamedTuple):
     """What a VM has had since the scheduler was loaded: CPU time, and how much of it as critical. `cgroup` is
-    the inode number of its group; 0 stands for all threads that are in no VM."""
+    the inode number of its group; 0 stands for all threads in no group of their own."""
 
     cgroup: int
     weight: int

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A scheduler for hosts of VMs, in two levels. A VM is a cgroup at a fixed depth; all user threads above that depth are one
- * more VM; kernel threads go first and are not charged.
+ * A scheduler for hosts of VMs, in two levels. A VM is a cgroup at a fixed depth; a group above that depth is one for its own
+ * threads; user threads of the root are one more; kernel threads go first and are not charged.
  *
- * First the VM: of those with threads that wait for this CPU the one that has had least by its weight (scx_share.h). The
+ * First the VM: of those with threads that wait for this CPU the one that has had least by its weight (scx_share.h), and by the
+ * weights of the groups above it (scx_tree.h). The
  * choice is made when the CPU is free, with what each has had by then, so it does not matter how many threads a VM has,
  * or when they came. Then the thread: the critical first (scx_critical.h), first come, first served (scx_queue.h).
  *

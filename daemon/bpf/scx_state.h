@@ -12,7 +12,7 @@
 #define KERNEL 0 /* the slot of kernel threads */
 #define ANY_CPU (-1)
 
-#define REST 1	 /* the slot of all user threads in no VM, and of VMs beyond MAX_VMS */
+#define REST 1	 /* the slot of user threads in no group that has one, as of those beyond MAX_VMS */
 
 #define EPOCH (1ULL << 40) /* virtual times start here, so that none wraps */
 #define NEUTRAL_VM 100	   /* the kernel's default of cpu.weight */

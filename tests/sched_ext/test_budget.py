@@ -15,7 +15,7 @@ from .machine import NEEDS_SCHED_EXT, wait_for
 pytestmark = NEEDS_SCHED_EXT
 
 MOST_VERIFIED = 50_000
-"""Instructions that the verifier walks through in one program: half as much again as the largest has now (33004)."""
+"""Instructions that the verifier walks through in one program: half as much again as the largest (33004)."""
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
 PROG_GET_NEXT_ID, PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 11, 13, 15
