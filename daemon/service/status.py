@@ -117,9 +117,24 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
         return Absent(f"no daemon runs: process {pid} is gone: `dasec restore` puts its knobs back")
     if age_ns > STALE_NS:
         return Absent(f"the daemon (process {pid}) has said nothing for {age_ns // 10**9} s")
-    if not Status.__required_keys__ <= status.keys():
+    if not _is_of_this_version(status):
         return Absent(f"{path}: is of another version: use the `dasec` that the daemon (process {pid}) is of")
     return status
+
+
+def _is_of_this_version(status: Status) -> bool:
+    """Whether all is there that is shown of it, whichever version the daemon is of."""
+    from ..model import Knob
+
+    shown = {"backend", "wake_edges_note", *(f"{knob.value}_note" for knob in Knob)}
+    try:
+        return (
+            Status.__required_keys__ <= status.keys()
+            and shown <= status["capabilities"].keys()
+            and all(WorkloadStatus.__required_keys__ <= one.keys() for one in status["workloads"])
+        )
+    except (TypeError, AttributeError):  # no tables where there were some
+        return False
 
 
 def _in_use(directory: str | PathLike[str]) -> bool:

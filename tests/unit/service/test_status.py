@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -187,6 +188,30 @@ def test_what_is_no_status_file_is_one_line(tmp_path: Path, content: str) -> Non
     absent = read(tmp_path, 0)
     assert isinstance(absent, Absent)
     assert "is not a status file" in absent.why
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda status: status.pop("troubles"),
+        lambda status: status["workloads"][0].pop("reserved"),
+        lambda status: status["capabilities"].pop("wake_edges_note"),
+        lambda status: status.update(workloads=[1]),
+        lambda status: status.update(capabilities=None),
+    ],
+    ids=["a key", "one of a workload", "one of the host", "no workloads", "no host"],
+)
+def test_what_a_daemon_of_another_version_says_is_one_line(
+    tmp_path: Path, spoil: Callable[[dict[str, Any]], object]
+) -> None:
+    clock = Clock()
+    told(tmp_path, clock, busy_history(1))
+    status = json.loads((tmp_path / "status.json").read_text())
+    spoil(status)
+    (tmp_path / "status.json").write_text(json.dumps(status))
+    absent = read(tmp_path, clock.now_ns)
+    assert isinstance(absent, Absent)
+    assert "is of another version" in absent.why
 
 
 def test_a_daemon_that_is_gone_or_whose_id_another_process_has_does_not_run(tmp_path: Path) -> None:
