@@ -88,6 +88,8 @@ class _Vm(ctypes.Structure):
         ("weight_below", ctypes.c_uint64),
         ("usual_weight", ctypes.c_uint64),
         ("due", ctypes.c_uint64),
+        ("used_below", ctypes.c_uint64),
+        ("seen_ns", ctypes.c_uint64),
         ("has_queues", ctypes.c_bool),
     )
 

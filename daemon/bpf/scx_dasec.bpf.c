@@ -3,10 +3,9 @@
  * A scheduler for hosts of VMs, in two levels. A VM is a cgroup at a fixed depth; a group above that depth is one for its own
  * threads; user threads of the root are one more; kernel threads go first and are not charged.
  *
- * First the VM: of those with threads that wait for this CPU the one that has had least by its weight (scx_share.h), and by the
- * weights of the groups above it (scx_tree.h). The
- * choice is made when the CPU is free, with what each has had by then, so it does not matter how many threads a VM has,
- * or when they came. Then the thread: the critical first (scx_critical.h), first come, first served (scx_queue.h).
+ * First the VM: of those with threads that wait for this CPU the one that has had least (scx_share.h) by its weight and those of the
+ * groups above it (scx_tree.h). The choice is made when the CPU is free, with what each has had by then, so it does not matter how
+ * many threads a VM has, or when they came. Then the thread: the critical first (scx_critical.h), first come, first served (scx_queue.h).
  *
  * Before that, VMs whose critical threads wait, if they are in their share: not more than the debt ahead of the VM that is
  * furthest behind of those that wait. Of several the one whose critical threads have waited longest. Such a thread preempts
@@ -540,27 +539,28 @@ static __noinline __s32 make_queues(__u32 vm)
 }
 
 /*
- * The least V of VMs that run or wait: one that begins is not owed what they have had. Threads above their depth count only without
- * any: one of them makes the VM, so it always runs, but is mostly idle and behind.
+ * The least V of VMs that run or wait: one that begins is not owed what they have had. The most without any, or it would be owed what
+ * others had before. Groups above do not count: one of them makes the VM, so it always runs, but is mostly idle and behind.
  */
 static __noinline __u64 time_to_begin_with(void)
 {
-	struct vm *rest = vm_at(REST);
+	__u64 least = 0, most = EPOCH;
 	struct bpf_iter_num slots;
-	__u64 least = 0;
 	int *slot;
 
 	bpf_iter_num_new(&slots, REST + 1, MAX_VMS);
 	while ((slot = bpf_iter_num_next(&slots))) {
 		struct vm *v = vm_at(*slot);
 
-		if (v && v->weight && v->level == options.vm_level && v->threads && (!least || before(v->time, least)))
+		if (!v || !v->weight || v->level != options.vm_level)
+			continue;
+		if (v->threads && (!least || before(v->time, least)))
 			least = v->time;
+		if (before(most, v->time))
+			most = v->time;
 	}
 	bpf_iter_num_destroy(&slots);
-	if (!least && rest)
-		return rest->time;
-	return least;
+	return least ? least : most;
 }
 
 SEC("struct_ops/dasec_cgroup_init")
@@ -589,11 +589,11 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		if (make_queues(at)) /* it shares with the rest */
 			break;
 		v->time = time_to_begin_with();
+		v->used_ns = v->critical_ns = v->chain = 0;
 		v->weight = args->weight;
 		v->cgroup = id;
 		place(v, cgrp->level, above);
 		host->rested_at = bpf_ktime_get_ns();
-		v->used_ns = v->critical_ns = v->chain = 0;
 		if (words_used <= word_at(at))
 			words_used = word_at(at) + 1;
 		bpf_map_update_elem(&vm_of_id, &id, &at, BPF_ANY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a VM has had: V = CPU ns x 100 / cpu.weight, with what the weight is worth (scx_tree.h). Of those that wait for a CPU the VM
- * with the least V goes first.
+ * What a VM has had: V = CPU ns x 100 / what its cpu.weight is worth (scx_tree.h). Of those that wait for a CPU the VM with the least V
+ * goes first.
  *
  * A slice is charged when it begins and what is left of it is given back, so that no other CPU takes the same VM
  * meanwhile for one that has had nothing.

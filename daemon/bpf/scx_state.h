@@ -94,6 +94,8 @@ struct vm {
 	__u64 weight_below; /* of those that were busy, times how much they were */
 	__u64 usual_weight; /* the average of that while any was */
 	__u64 due;	    /* to it of the host, beside ALL_DUE */
+	__u64 used_below;   /* by VMs right below, of late */
+	__u64 seen_ns;	    /* of used_ns, what the group above has counted */
 	bool has_queues;
 };
 

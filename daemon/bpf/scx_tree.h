@@ -4,12 +4,12 @@
  * due its part of its group's part, of all that run or wait. That is worked out every 10 ms, and each VM's weight is given a worth
  * that counts beside all VMs of the host.
  *
- * A group's part is divided by the weight below it that runs or waits, on average of the time in which any does: then the group has
- * its part, however many wake up below it now and then, and those below it share as their weights say.
+ * A group's part is divided by the weight below it that runs or waits, on average of the time in which any does: so those below it
+ * share as their weights say, and however many wake up there now and then, they take little from one that computes.
  *
- * Only how worths compare has a meaning, so the group where weight is worth least has its weights as they are: where all VMs are of
- * one group, what others do does not change them. If a worth changes nevertheless, what its VM is ahead of the one furthest behind
- * stays as much CPU time as it was.
+ * Only how worths compare has a meaning. Below the main group, whose VMs have used most CPU time of late, weights are worth what they
+ * are: where all VMs are of one group, what is done in others does not change them. Leads in V are not scaled when worths change,
+ * so these should not.
  *
  * Threads of a group that has others below it, too (of a threaded domain), have as much as these.
  */
@@ -26,7 +26,12 @@
 #define MOST_DUE (10000 * ALL_DUE)
 #define MOST_WORTH (1U << 30)
 
-static __u64 least_due = ALL_DUE; /* to a weight of one, where it is worth least */
+#define LASTING 1024 /* spans, of which a group's use of CPU time is remembered: ten seconds or so */
+#define FAR_MORE 2 /* times the use of the main group: worths do not change to and fro */
+
+static __u32 main_group;
+static __u64 due_to_one = ALL_DUE; /* of weight, below the main group */
+static __u32 weighing;
 
 static bool is_slot(__u32 slot)
 {
@@ -38,27 +43,19 @@ static struct vm *group_above(const struct vm *v)
 	return v->above ? vm_at(v->above) : NULL;
 }
 
-/* Whether one of its threads has run or waited within a turn. */
-static bool is_about(__u32 slot, const struct vm *v, __u64 now)
+/* By which what is due to a group is divided, from now on: by what the last spans had below it. */
+static __u64 weight_among(const struct vm *above)
 {
-	struct stay *host = stay_at(ANY_CPU, slot);
+	__u64 last = above->busy_below ? above->weight_below * BUSY / above->busy_below : 0;
 
-	return v->threads || (host && before(now, host->slept_at + options.turn_ns));
+	return last > LEAP * above->usual_weight ? last : above->usual_weight;
 }
 
-/* What is due to it of the host from now on, by what the last spans had. */
 static void set_due(struct vm *v)
 {
 	struct vm *above = group_above(v);
-	__u64 usual, last;
 
-	if (!above) {
-		v->due = v->weight * ALL_DUE;
-		return;
-	}
-	usual = above->usual_weight;
-	last = above->busy_below ? above->weight_below * BUSY / above->busy_below : 0;
-	v->due = above->due * v->weight * BUSY / (last > LEAP * usual ? last : usual);
+	v->due = above ? above->due * v->weight * BUSY / weight_among(above) : v->weight * ALL_DUE;
 	if (v->due > MOST_DUE)
 		v->due = MOST_DUE;
 }
@@ -66,13 +63,13 @@ static void set_due(struct vm *v)
 /* A VM that is only about now and then takes no more of what others may be ahead by than its weight says, however much that is worth. */
 static void set_worth(struct vm *v)
 {
-	__u64 worth = (v->due * WORTH + least_due / 2) / least_due, usual;
+	__u64 worth = (v->due * WORTH + due_to_one / 2) / due_to_one, presence;
 
 	v->worth = !worth ? 1 : worth < MOST_WORTH ? worth : MOST_WORTH;
-	usual = (__u64)v->worth * v->usually_busy / BUSY;
-	if (usual < v->weight * WORTH)
-		usual = v->weight * WORTH;
-	v->presence = usual < v->worth ? usual : v->worth;
+	presence = (__u64)v->worth * v->usually_busy / BUSY;
+	if (presence < v->weight * WORTH)
+		presence = v->weight * WORTH;
+	v->presence = presence < v->worth ? presence : v->worth;
 }
 
 static __u32 both_busy(__u32 one, __u32 other)
@@ -100,11 +97,15 @@ part int end_span(__u32 first, __u64 length, __u64 now)
 		v->busy = active < length ? active / (length / BUSY) : BUSY;
 		v->usually_busy = (v->usually_busy * (SPANS - 1) + v->busy) / SPANS;
 		v->weight_below = v->busy_below = 0;
+		v->used_below -= v->used_below / LASTING;
 	}
 	return 0;
 }
 
-/* What those at this depth weigh, for the groups above them; when they are there as if they did not know of each other. */
+/*
+ * What those at this depth weigh and use, for the groups above them. When each was busy within the span is not known: taken as
+ * independent of when others were.
+ */
 part int add_to_above(__u32 level)
 {
 	__u32 slot;
@@ -123,6 +124,9 @@ part int add_to_above(__u32 level)
 		busy = both_busy(v->busy, v->busy_below);
 		above->weight_below += (__u64)v->weight * busy;
 		above->busy_below = both_busy(above->busy_below, busy);
+		if (level == options.vm_level)
+			above->used_below += v->used_ns - v->seen_ns;
+		v->seen_ns = v->used_ns;
 	}
 	return 0;
 }
@@ -147,84 +151,68 @@ part int set_dues(__u32 level)
 	return 0;
 }
 
-/* Also of all that run or wait the least V. */
-part __u64 set_least_due(__u64 now)
+part int set_main_group(__u32 first)
 {
-	__u64 least = zero, time = zero;
+	struct vm *now = vm_at(main_group);
+	__u64 most = now && now->weight ? FAR_MORE * now->used_below : 0;
 	__u32 slot;
 
-	for (slot = zero; is_slot(slot) && may_go_on(); slot++) {
+	for (slot = first + zero; is_slot(slot) && may_go_on(); slot++) {
 		struct vm *v = vm_at(slot);
-		__u64 of_one;
 
 		if (!v)
 			continue;
-		if (!v->weight || v->level != options.vm_level || !is_about(slot, v, now))
+		if (!v->weight || v->used_below <= most)
 			continue;
-		of_one = v->due / v->weight;
-		if (!least || of_one < least)
-			least = of_one;
-		if (v->threads && (!time || before(v->time, time)))
-			time = v->time;
+		most = v->used_below;
+		main_group = slot;
 	}
-	if (least)
-		least_due = least;
-	return time;
-}
-
-#define LONG (1ULL << 33) /* times a worth is more than 64 bits hold */
-
-static __u64 as_long(__u64 lead, __u32 was, __u32 is)
-{
-	return lead < LONG ? lead * was / is : lead / is * was;
-}
-
-static void keep_lead(struct vm *v, __u64 least, __u32 was)
-{
-	__u64 lead = v->time - least, lag = least - v->time;
-
-	if (before(least, v->time))
-		move(v, as_long(lead, was, v->worth) - lead);
-	else
-		move(v, lag - as_long(lag, was, v->worth));
-}
-
-/* Also what is counted as active is set right, if it has begun or ended meanwhile. */
-part int weigh(__u32 slot, __u64 least, __u64 now)
-{
-	struct vm *v = vm_at(slot);
-	__u32 was, present;
-
-	if (!v)
+	now = vm_at(main_group);
+	if (!now || !main_group)
 		return 0;
-	if (v->weight) {
-		was = v->worth;
-		set_worth(v);
-		if (least && v->worth != was && is_about(slot, v, now))
-			keep_lead(v, least, was);
+	due_to_one = now->due * BUSY / weight_among(now);
+	if (!due_to_one)
+		due_to_one = 1;
+	return 0;
+}
+
+/* Also what is counted as active is set right, if a VM has begun or ended meanwhile. */
+part int set_worths(__u32 first)
+{
+	__u32 slot;
+
+	for (slot = first + zero; is_slot(slot) && may_go_on(); slot++) {
+		struct vm *v = vm_at(slot);
+		__u32 present;
+
+		if (!v)
+			continue;
+		if (v->weight)
+			set_worth(v);
+		present = v->threads ? v->presence : 0;
+		if (v->counted != present)
+			count(v, present);
 	}
-	present = v->threads ? v->presence : 0;
-	if (v->counted != present)
-		count(v, present);
 	return 0;
 }
 
 /* One CPU does, for all. */
 static __noinline int weigh_anew(__u64 now)
 {
-	__u64 last = span_began, least;
-	__u32 level, slot;
+	__u64 last = span_began;
+	__u32 level;
 
-	if (before(now, last + SPAN_NS) || !__sync_bool_compare_and_swap(&span_began, last, now))
+	if (before(now, last + SPAN_NS) || __sync_lock_test_and_set(&weighing, 1))
 		return 0;
+	span_began = now;
 	end_span(REST, last ? now - last : SPAN_NS, now);
 	for (level = options.vm_level; level > 1 && may_go_on(); level--)
 		add_to_above(level);
 	for (level = 1; level <= options.vm_level && may_go_on(); level++)
 		set_dues(level);
-	least = set_least_due(now);
-	for (slot = REST + zero; is_slot(slot) && may_go_on(); slot++)
-		weigh(slot, least, now);
+	set_main_group(REST);
+	set_worths(REST);
+	weighing = 0;
 	return 0;
 }
 
@@ -264,6 +252,7 @@ static void place(struct vm *v, __u32 level, __u32 above_slot)
 	v->above = above_slot;
 	v->busy = v->usually_busy = v->busy_below = 0;
 	v->weight_below = v->usual_weight = 0;
+	v->used_below = v->seen_ns = 0;
 	above = group_above(v);
 	if (above && !above->usual_weight)
 		above->usual_weight = (__u64)v->weight * BUSY;

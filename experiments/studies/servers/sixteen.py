@@ -1,0 +1,78 @@
+"""The kept runs on sixteen CPUs: each server with one VM, which has the host to itself, and with sixteen."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dasec.lab.kit.arms import NONE
+
+from ...results.analysis import JUDGED
+from ...results.effects import effect
+from ...results.markdown import markdown_table
+from .published import ARMS, RESULTS, Cell, cells, serving
+
+FOLDER = RESULTS / "sixteen"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One server, with one VM and with many."""
+
+    alone: Cell
+    full: Cell
+
+    @property
+    def name(self) -> str:
+        return self.full.file.removesuffix("-sixteen")
+
+    def times_alone(self, arm: str, metric: str) -> float:
+        """Latency of the full host over that of one VM on the plain kernel."""
+        return _ms(self.full, arm, metric) / _ms(self.alone, NONE, metric)
+
+
+def hosts() -> Iterator[Host]:
+    """By file."""
+    for cell in cells(FOLDER):
+        fewest = min(len(block.of(NONE).tenants) for block in cell.blocks)
+        alone = tuple(block for block in cell.blocks if len(block.of(NONE).tenants) == fewest)
+        yield Host(
+            Cell(cell.file, alone), Cell(cell.file, tuple(one for one in cell.blocks if one not in alone))
+        )
+
+
+def table(found: tuple[Host, ...]) -> str:
+    """A row for each server: how the full host compares with one VM, and the arms over the plain kernel."""
+    head = ["server", "busy", "one VM: mean, p99 ms", "sixteen", "times", *ARMS.values()]
+    return markdown_table(head, [list(_row(one)) for one in found])
+
+
+def alone(found: tuple[Host, ...]) -> str:
+    """What the arms are where one VM has the host to itself."""
+    head = ["server", "busy", *ARMS.values()]
+    rows = [[one.name, _busy(one.alone), *_effects(one.alone)] for one in found]
+    return markdown_table(head, rows)
+
+
+def _row(one: Host) -> Iterator[str]:
+    yield one.name
+    yield _busy(one.full)
+    for cell in (one.alone, one.full):
+        yield f"{cell.plain_ms('mean'):.2f}, {cell.plain_ms('p99'):.1f}"
+    yield ", ".join(f"{one.times_alone(NONE, metric):.1f}" for metric in JUDGED)
+    yield from _effects(one.full)
+
+
+def _busy(cell: Cell) -> str:
+    return f"{cell.busy:.0%}".replace("%", " %")
+
+
+def _effects(cell: Cell) -> Iterator[str]:
+    for arm in ARMS:
+        yield " / ".join(effect(cell.ratio(arm, metric)) for metric in JUDGED)
+
+
+def _ms(cell: Cell, arm: str, metric: str) -> float:
+    values = [one.value(metric) for run in cell.runs(arm) for one in serving(run)]
+    return statistics.mean(values) / 1e6
