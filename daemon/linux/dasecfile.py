@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from operator import sub
 from typing import NamedTuple
 
 from . import procfs
@@ -43,6 +44,9 @@ _NEEDED = (
 )
 _CORE = "cpu"
 """Not in the first version of the patch; without it the core is read elsewhere."""
+_WAKEUPS = ("wakeups", "external", "timers")
+"""All wake-ups, those from outside the process, and which of these were by timers; the last is not in the
+first version of the patch, and without it nobody can tell a client from a timer."""
 
 _GONE = (ProcessLookupError, FileNotFoundError, NotADirectoryError)
 
@@ -56,6 +60,13 @@ class Setting(NamedTuple):
     tid: int
     key: str
     value: KnobWord
+
+
+class Wakeups(NamedTuple):
+    """How often threads were woken; of these, how often from outside the process and not by a timer."""
+
+    all: list[int]
+    outside: list[int]
 
 
 class Columns(NamedTuple):
@@ -72,6 +83,7 @@ class Columns(NamedTuple):
     late: list[int]
     wakers: list[bytes]
     cores: list[int] | None
+    wakeups: Wakeups | None
 
 
 class Table(NamedTuple):
@@ -93,7 +105,13 @@ class Table(NamedTuple):
             raise _unknown_format(f"a column is missing: {error}") from error
 
         def numbers(name: str) -> list[int]:
-            return list(map(int, words[at[name] :: width]))
+            return list(map(int, words[names.index(name) :: width]))
+
+        def wakeups() -> Wakeups | None:
+            if not set(_WAKEUPS) <= set(names):
+                return None
+            woken, external, timers = map(numbers, _WAKEUPS)
+            return Wakeups(woken, list(map(sub, external, timers)))
 
         try:
             return Columns(
@@ -108,6 +126,7 @@ class Table(NamedTuple):
                 numbers("late"),
                 words[at["wakers"] :: width],
                 list(map(int, words[names.index(_CORE) :: width])) if _CORE in names else None,
+                wakeups(),
             )
         except ValueError as error:
             raise _unknown_format(f"a column holds what is no number: {error}") from error

@@ -24,6 +24,7 @@ static const struct {
 	{"late", offsetof(struct row, late)},
 	{"external", offsetof(struct row, external)},
 	{"other", offsetof(struct row, other)},
+	{"timers", offsetof(struct row, timers)},
 };
 
 void knobs_thread_path(char path[KNOBS_PATH], pid_t tid)

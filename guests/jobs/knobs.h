@@ -14,7 +14,7 @@ struct row {
 	long long tid;
 	char state;			  /* R on a core, Q queued, S neither */
 	long long granularity_ns, weight; /* KNOBS_DEFAULT: not set */
-	long long run_ns, ready_ns, voluntary, involuntary, wakeups, late, external, other;
+	long long run_ns, ready_ns, voluntary, involuntary, wakeups, late, external, other, timers;
 	char wakers[KNOBS_WAKERS];
 };
 

@@ -82,9 +82,9 @@ static void report(const char *what, pid_t tid, const struct row *before, pid_t 
 {
 	struct row after = knobs_row(tid);
 
-	printf("wakes by=%s planted=%d wakeups=%lld external=%lld other=%lld waker=%lld\n", what,
-	       planted, after.wakeups - before->wakeups, after.external - before->external,
-	       after.other - before->other,
+	printf("wakes by=%s planted=%d wakeups=%lld external=%lld other=%lld timers=%lld waker=%lld\n",
+	       what, planted, after.wakeups - before->wakeups, after.external - before->external,
+	       after.other - before->other, after.timers - before->timers,
 	       waker ? knobs_woken_by(&after, waker) - knobs_woken_by(before, waker) : 0);
 }
 

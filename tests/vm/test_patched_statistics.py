@@ -23,11 +23,12 @@ def test_wake_ups_by_siblings_are_counted_for_each_of_them(said: dict[str, Job])
 def test_wake_ups_by_another_process_are_external(said: dict[str, Job]) -> None:
     (record,) = (record for record in said["wakes"].named("wakes") if record["by"] == "process")
     assert record.number("wakeups") == record.number("external") == record.number("planted"), record
+    assert record.number("timers") == 0, record
 
 
 def test_wake_ups_by_timers_are_external(said: dict[str, Job]) -> None:
     (record,) = (record for record in said["wakes"].named("wakes") if record["by"] == "timer")
-    assert record.number("external") == record.number("planted"), record
+    assert record.number("external") == record.number("timers") == record.number("planted"), record
     assert record.number("waker") == 1, "the main thread sent it off once"
     assert record.number("wakeups") == record.number("planted") + 1, record
 

@@ -14,6 +14,7 @@ TRIED_GRANULARITY_NS = 500_000
 TRIED_WEIGHT = 1126
 """10 % above neutral, the step that TSA makes (§4.2)."""
 
+_WITHIN = "counted by the kernel in try_to_wake_up(), within a process"
 _ALONE = "of a vCPU alone in its cgroup, that group's: "
 
 
@@ -67,11 +68,13 @@ def try_patch(pid: int, proc: str = procfs.PROC) -> Patch:
         return NO_PATCH
     except OSError as error:
         return _without(f"/proc/PID/dasec cannot be opened: {error.strerror}", broken=True)
+    counted = _WITHIN
     try:
         for key, value in ((dasecfile.GRANULARITY, TRIED_GRANULARITY_NS), (dasecfile.WEIGHT, TRIED_WEIGHT)):
             _try_knob(file, pid, key, value, proc)
         table = file.read()
-        table.columns(table.lines)
+        if table.columns(table.lines).wakeups is None:
+            counted = f"{_WITHIN} only: it has no column `timers`, so who is called from outside is not known"
     except (OSError, ThreadGone) as error:
         return _without(f"/proc/PID/dasec: {error}", broken=True)
     finally:
@@ -79,7 +82,7 @@ def try_patch(pid: int, proc: str = procfs.PROC) -> Patch:
     return Patch(
         Finding(True, "wake-up granularity of the thread by /proc/PID/dasec"),
         Finding(True, "load weight of the thread by /proc/PID/dasec"),
-        Finding(True, "counted by the kernel in try_to_wake_up(), within a process"),
+        Finding(True, counted),
         broken=False,
     )
 

@@ -29,8 +29,10 @@ is looked at in any case. 256 threads in 1.3 s, for 10 us a period."""
 _STATES = {dasecfile.RUNNING: ThreadState.RUNNING, dasecfile.QUEUED: ThreadState.READY}
 _IDLE = ThreadState.IDLE
 _STAT_BYTES = 1024
-_NOT_BY_THIS = (None,) * 4
-"""The file's `external` counts wake-ups from outside the process, timers among them: not the model's."""
+_NOT_BY_THIS = (None, None)
+"""Time in chains and outward wake-ups: no version of the file counts them."""
+_UNTOLD = repeat((None, None))
+"""In the first version `external` counts wake-ups from outside the process with timers: not the model's."""
 _Wakers = tuple[tuple[VcpuId, int], ...]
 
 
@@ -120,7 +122,8 @@ class _ProcessLines:
         there: list[ManagedThread] = []
         members, counters, ids, make = self.members, self._counters, self._ids, tuple.__new__
         cores: Iterable[int | None] = repeat(None) if columns.cores is None else columns.cores
-        for tid, state, run_ns, ready_ns, voluntary, involuntary, late, word, cpu in zip(
+        woken = _UNTOLD if columns.wakeups is None else zip(*columns.wakeups, strict=True)
+        for tid, state, run_ns, ready_ns, voluntary, involuntary, late, word, cpu, counted in zip(
             columns.tids,
             columns.states,
             columns.run_ns,
@@ -130,6 +133,7 @@ class _ProcessLines:
             columns.late,
             columns.wakers,
             cores,
+            woken,
             strict=False,
         ):
             thread = members.get(tid)
@@ -142,7 +146,7 @@ class _ProcessLines:
             fields = (
                 *(run_ns, ready_ns, voluntary + involuntary, _STATES.get(state, _IDLE)),
                 Core(cpu) if cpu is not None else _core(thread, counters[vcpu].core),
-                *(involuntary, late, self._woken_by(tid, word), *_NOT_BY_THIS),
+                *(involuntary, late, self._woken_by(tid, word), *counted, *_NOT_BY_THIS),
             )
             counters[vcpu] = make(Counters, fields)
             there.append(thread)

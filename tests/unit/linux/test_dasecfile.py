@@ -10,7 +10,7 @@ from dasec.linux import dasecfile
 from dasec.linux.dasecfile import Columns, DasecFile, Setting, parse, transactions
 from dasec.linux.errors import ThreadGone
 
-from .tree import Tree, dasec_line, dasec_text
+from .tree import Tree, dasec_line, dasec_text, with_timers
 
 
 def columns_of(text: bytes) -> Columns:
@@ -32,6 +32,12 @@ def test_lines_are_taken_apart_by_columns() -> None:
     assert [dasecfile.knob_word(word) for word in columns.weights] == ["default", 1126]
     assert [list(dasecfile.wakers(word)) for word in columns.wakers] == [[], [(10, 3), (12, 1)]]
     assert columns.cores is None
+    assert columns.wakeups is None, "clients and timers are not told apart"
+
+
+def test_who_was_woken_from_outside_is_known_where_timers_are_counted_apart() -> None:
+    text = with_timers(dasec_text(dasec_line(10, wakeups=9, external=7)), timers=4)
+    assert columns_of(text).wakeups == ([9], [3])
 
 
 def test_a_column_that_a_later_kernel_adds_changes_nothing() -> None:

@@ -19,7 +19,7 @@ from dasec.knobs.weights import weight_of_nice
 from dasec.linux.procfs import KeptThread
 from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
 
-from .tree import Tree, dasec_line, dasec_text, stat_line
+from .tree import Tree, dasec_line, dasec_text, stat_line, with_timers
 
 DEFAULTS: dict[NativeKnob, int] = {GRANULARITY: 2_000_000, THREAD_WEIGHT: 1024}
 MINE = os.getpid()
@@ -73,6 +73,16 @@ def test_all_that_the_kernel_counts_is_in_the_counters(tree: Tree) -> None:
     sample = one.look(line(MINE, "Q", **totals))
     assert one.of(MINE) == Counters(40, 30, 7, ThreadState.READY, Core(3), 2, 1, ())
     assert one.threads[0] in sample.suspects, "its mask is to be read back"
+
+
+def test_where_timers_are_counted_apart_wake_ups_from_outside_are_counters(tree: Tree) -> None:
+    one = Machine(tree, (MINE,))
+    text = with_timers(dasec_text(line(MINE, wakeups=9, external=7)), timers=4)
+    tree.write(f"proc/{MINE}/dasec", text.decode())
+    one.sampler.take(0)
+    found = one.of(MINE)
+    assert (found.wakeups, found.external_wakeups) == (9, 3)
+    assert (found.chain_ns, found.outward) == (None, None), "no version of the file counts these"
 
 
 @pytest.mark.parametrize(

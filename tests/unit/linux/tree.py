@@ -100,13 +100,21 @@ def dasec_line(
     voluntary: int = 0,
     involuntary: int = 0,
     late: int = 0,
+    wakeups: int | None = None,
+    external: int = 0,
     wakers: str = "-",
 ) -> bytes:
     """A thread's line of the kernel patch's file."""
-    numbers = f"{run_ns} {ready_ns} {voluntary} {involuntary} {late} {late} 0 0"
+    woken = late if wakeups is None else wakeups
+    numbers = f"{run_ns} {ready_ns} {voluntary} {involuntary} {woken} {late} {external} 0"
     return f"{tid} {state} {granularity} {weight} {numbers} {wakers}".encode()
 
 
 def dasec_text(*lines: bytes) -> bytes:
     """The whole file."""
     return b"\n".join([b"dasec 1", b"clock_ns 123", DASEC_COLUMNS.encode(), *lines, b""])
+
+
+def with_timers(text: bytes, timers: int) -> bytes:
+    """The same as a kernel shows it that counts timers apart: so many for each thread without wakers."""
+    return text.replace(b" wakers", b" timers wakers").replace(b" -\n", b" %d -\n" % timers)
