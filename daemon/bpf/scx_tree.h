@@ -27,7 +27,7 @@
 #define MOST_WORTH (1U << 30)
 
 #define LASTING 1024 /* spans, of which a group's use of CPU time is remembered: ten seconds or so */
-#define FAR_MORE 2 /* times the use of the main group: worths do not change to and fro */
+#define FAR_MORE 2 /* times the use of the main group: so worths are not moved back and forth */
 
 static __u32 main_group;
 static __u64 due_to_one = ALL_DUE; /* of weight, below the main group */

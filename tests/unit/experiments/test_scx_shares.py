@@ -32,6 +32,9 @@ CONFINED = FOLDER / "shares-results/confined.jsonl"
 ALIKE = FOLDER / "shares-results/alike.jsonl"
 """By decision 0100."""
 
+SHORT_TURNS = FOLDER / "shares-results/short-turns.jsonl"
+"""By decision 0104."""
+
 SECONDS = 5.0
 
 
@@ -83,10 +86,18 @@ def lacking_ms(contest: Contest) -> float:
     return (worst[1] - worst[0]) * SECONDS * 1000
 
 
-def test_nobody_lacks_what_is_due() -> None:
-    worst = max(one.shortfall(SECONDS) for one in contests(KEPT))
-    assert worst <= MOST_SHORT
-    assert f"The worst VM lacks {worst * 100:.1f} %." in (FOLDER / "README.md").read_text(encoding="utf-8")
+def test_in_one_contest_a_vm_to_which_little_is_due_lacks_a_slice_more_than_two() -> None:
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    (short,) = (one for one in contests(KEPT) if one.shortfall(SECONDS) > MOST_SHORT)
+    assert f"The worst VM lacks {short.shortfall(SECONDS) * 100:.1f} %." in page
+    assert min(short.due) * SECONDS * 1000 / 4 == pytest.approx(35, abs=0.5)
+    assert lacking_ms(short) - 8 == pytest.approx(4, abs=0.5)
+
+
+def test_without_two_slices_as_many_contests_have_a_vm_with_less_as_the_page_says() -> None:
+    page, kept = (FOLDER / "README.md").read_text(encoding="utf-8"), contests(KEPT)
+    fair = sum(all(got >= 0.98 * due for got, due in zip(one.got, one.due, strict=True)) for one in kept)
+    assert f"Without the two slices {len(kept) - fair} contests" in page
 
 
 def test_what_the_page_says_of_those_who_lacked_something_before_is_so() -> None:
@@ -105,10 +116,10 @@ def test_before_vms_that_begin_owed_nothing_three_lacked_a_sixth_of_their_due_an
     assert worst[3] < 0.08
 
 
-def test_more_of_the_same_contests_keep_shares_than_by_the_rules_before() -> None:
-    rules = [contests(file) for file in (AHEAD, TIMERS, LESS_DEBT, CONFINED, ALIKE, KEPT)]
+def test_the_rules_before_kept_shares_in_as_many_of_the_same_contests_as_the_page_says() -> None:
+    rules = [contests(file) for file in (AHEAD, TIMERS, LESS_DEBT, CONFINED, ALIKE, SHORT_TURNS, KEPT)]
     assert len({frozenset(one.name for one in rule) for rule in rules}) == 1
     within = [sum(one.shortfall(SECONDS) <= MOST_SHORT for one in rule) for rule in rules]
-    assert within == [195, 188, 197, 200, 200, 200]
+    assert within == [195, 188, 197, 200, 200, 200, 199]
     worst = [max(one.shortfall(SECONDS) for one in rule) for rule in rules]
-    assert worst == pytest.approx([0.056, 0.043, 0.026, 0.018, 0.017, 0.018], abs=0.0005)
+    assert worst == pytest.approx([0.056, 0.043, 0.026, 0.018, 0.017, 0.018, 0.026], abs=0.0005)
