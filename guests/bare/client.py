@@ -1,6 +1,6 @@
 """What a client may ask of the guest: requests, and what it counted.
 
-vm-images/bare/src/request.h and statistics.h have the same layout.
+vm-images/bare/src/request.h and statistics.h have the same layout. Its memcached is any other's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ MOST_CPUS = 16
 SINGLE_COUNTERS = 12
 STATISTICS = struct.Struct(f"<{SINGLE_COUNTERS + 3 * MOST_CPUS}Q")
 MOST_BYTES = 2048
+FRAME = struct.Struct(">4H")
+"""Of memcached, before each datagram: number, which datagram, of how many, nothing."""
+
+NUMBERS = 1 << 16
 PATIENCE_S = 120.0
 """What ends a test that hangs: a request is sent once."""
 
@@ -113,6 +117,89 @@ class Client:
             except TimeoutError:
                 continue
         raise TimeoutError(f"the guest did not answer {TRIES} times")
+
+    def close(self) -> None:
+        """The guest does not notice."""
+        self._socket.close()
+
+
+def framed(command: bytes, number: int) -> bytes:
+    """A command to memcached as it is sent."""
+    return FRAME.pack(number % NUMBERS, 0, 1, 0) + command
+
+
+def set_command(key: str, data: bytes, flags: int = 0, end: str = "") -> bytes:
+    """`end` is what follows on the line."""
+    return f"set {key} {flags} 0 {len(data)}{end}\r\n".encode() + data + b"\r\n"
+
+
+def get_command(*keys: str) -> bytes:
+    """For those of them that are there."""
+    return f"get {' '.join(keys)}\r\n".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What memcached has under a key."""
+
+    flags: int
+    data: bytes
+
+
+class Memcached:
+    """A UDP socket to one guest's memcached: one command after the other, each sent once."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.connect(address)
+        self._socket.settimeout(PATIENCE_S)
+        self._sent = 0
+
+    def tell(self, command: bytes) -> None:
+        """Sent without waiting: `noreply`."""
+        self._sent += 1
+        self.throw(framed(command, self._sent))
+
+    def throw(self, datagram: bytes) -> None:
+        """As it is, frame and all."""
+        self._socket.send(datagram)
+
+    def ask(self, command: bytes) -> bytes:
+        """The answer, without its frame."""
+        self.tell(command)
+        number, answer = self.hear()
+        if number != self._sent % NUMBERS:
+            raise ValueError(f"the guest's answer is not to what was asked: {answer!r}")
+        return answer
+
+    def hear(self) -> tuple[int, bytes]:
+        """The next answer, and the number of the command."""
+        answer = self._socket.recv(MOST_BYTES)
+        number: int = FRAME.unpack_from(answer)[0]
+        if not answer.startswith(framed(b"", number)):
+            raise ValueError(f"the guest's answer has another frame: {answer!r}")
+        return number, answer[FRAME.size :]
+
+    def get(self, *keys: str) -> dict[str, Value]:
+        """Those of them that are there."""
+        left, found = self.ask(get_command(*keys)), {}
+        while left != b"END\r\n":
+            line, _, rest = left.partition(b"\r\n")
+            word, key, flags, size = line.split(b" ")
+            end = int(size)
+            if word != b"VALUE" or rest[end : end + 2] != b"\r\n":
+                raise ValueError(f"the guest's answer is no value: {left!r}")
+            found[key.decode()] = Value(int(flags), rest[:end])
+            left = rest[end + 2 :]
+        return found
+
+    def set(self, key: str, data: bytes, flags: int = 0) -> bytes:
+        """What it says to that."""
+        return self.ask(set_command(key, data, flags))
+
+    def delete(self, key: str) -> bytes:
+        """What it says to that."""
+        return self.ask(f"delete {key}\r\n".encode())
 
     def close(self) -> None:
         """The guest does not notice."""

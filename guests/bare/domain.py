@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from guests.bare.built import bare_guest
-from guests.bare.machine import ADDRESS, CARD, PORT, Accelerator, Bare, free_port, online, said_up
+from guests.bare.machine import CARD, Accelerator, Bare, forwarding, free_ports, here, online, said_up
 from guests.domains import pid_of
 from guests.libvirtd import Libvirtd
 from guests.waiting import wait_for
@@ -56,11 +56,11 @@ def domain(
     libvirtd: Libvirtd, connection: virConnect, accelerator: Accelerator, name: str, vcpus: int, options: str
 ) -> Iterator[Bare]:
     """A domain of that name behind PREFIX, up, until the end of the block."""
-    console, port = Path(f"/run/libvirt/{name}.console"), free_port()
+    console, ports = Path(f"/run/libvirt/{name}.console"), free_ports()
     arguments = (
         *("-chardev", f"file,id=console,path={console}"),
         *("-device", "isa-debugcon,chardev=console,iobase=0xe9"),
-        *("-netdev", f"user,id=net,hostfwd=udp:127.0.0.1:{port}-{ADDRESS}:{PORT}"),
+        *("-netdev", forwarding(ports)),
         *("-device", f"virtio-net-pci,romfile=,{CARD_PLACE},{CARD}"),
     )
     definition = DOMAIN.format(
@@ -76,6 +76,6 @@ def domain(
     seen = libvirtd.root / console.relative_to("/")
     try:
         wait_for(lambda: said_up(seen), START_S)
-        yield Bare(pid_of(libvirtd, PREFIX + name), ("127.0.0.1", port), online(seen))
+        yield Bare(pid_of(libvirtd, PREFIX + name), *here(ports), online(seen))
     finally:
         made.destroy()

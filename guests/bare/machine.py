@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -19,10 +19,10 @@ from guests.waiting import wait_for
 
 VCPU = re.compile(r"CPU (\d+)/")
 UP = re.compile(r"^bare: (\d+) of (\d+) vCPUs", re.MULTILINE)
-PORT = 7
-"""Of the guest, which answers on all of them."""
+PORT, MEMCACHED_PORT = 7, 11211
+"""Of the guest, which takes requests on all but memcached's."""
 
-ADDRESS = "10.0.2.15"
+ADDRESS, LOOPBACK = "10.0.2.15", "127.0.0.1"
 TRIAL_VCPUS, TRIAL_PATIENCE_S = 2, 60.0
 """It takes half a second, or for ever."""
 
@@ -78,6 +78,9 @@ class Bare:
     address: tuple[str, int]
     """Where it answers on this host."""
 
+    memcached: tuple[str, int]
+    """And where it is a memcached."""
+
     online: int
     """vCPUs that came up, by its own count."""
 
@@ -96,18 +99,21 @@ def running(
     options: str = "",
     patience_s: float = 250.0,
     machine: Machine = Machine.MICROVM,
+    wire: str | None = None,
 ) -> Iterator[Bare]:
-    """A guest with these options (vm-images/bare/README.md) until the end of the block."""
+    """A guest with these options (vm-images/bare/README.md) until the end of the block; `wire` is QEMU's
+    network `net` instead of one that forwards the guest's ports."""
     with tempfile.TemporaryDirectory(prefix="dasec-bare-") as folder:
-        console, said, port = Path(folder) / "console", Path(folder) / "said", free_port()
-        command = [*_command(accelerator, vcpus, options, console, port), *machine.options]
+        console, said, ports = Path(folder) / "console", Path(folder) / "said", free_ports()
+        network = wire or forwarding(ports)
+        command = [*_command(accelerator, vcpus, options, console, network), *machine.options]
         with said.open("wb") as sink:
             qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
         try:
             wait_for(lambda: said_up(console) or qemu.poll() is not None, patience_s)
             if qemu.poll() is not None:
                 raise BareDiedError(said.read_text(errors="replace").strip() or "QEMU said nothing")
-            yield Bare(qemu.pid, ("127.0.0.1", port), online(console))
+            yield Bare(qemu.pid, *here(ports), online(console))
         finally:
             qemu.kill()
             qemu.wait()
@@ -130,13 +136,13 @@ def best_accelerator() -> Accelerator:
     return Accelerator.KVM if why_not_kvm() is None else Accelerator.TCG
 
 
-def _command(accelerator: Accelerator, vcpus: int, options: str, console: Path, port: int) -> list[str]:
+def _command(accelerator: Accelerator, vcpus: int, options: str, console: Path, network: str) -> list[str]:
     return [
         *("qemu-system-x86_64", "-name", "bare,debug-threads=on", *COMMON),
         *("-accel", accelerator, "-cpu", accelerator.cpu, "-smp", str(vcpus)),
         *("-kernel", str(bare_guest()), "-append", options),
         *("-chardev", f"file,id=console,path={console}"),
-        *("-netdev", f"user,id=net,hostfwd=udp:127.0.0.1:{port}-{ADDRESS}:{PORT}"),
+        *("-netdev", network),
     ]
 
 
@@ -152,9 +158,26 @@ def online(console: Path) -> int:
     return int(found.group(1))
 
 
-def free_port() -> int:
-    """A UDP port of the loopback that nobody has at the moment."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+Ports = tuple[int, int]
+"""Of this host, for requests and for memcached."""
+
+
+def free_ports() -> Ports:
+    """UDP ports of the loopback that nobody has at the moment."""
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2))
+        for probe in (one, other):
+            probe.bind((LOOPBACK, 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+def here(ports: Ports) -> tuple[tuple[str, int], tuple[str, int]]:
+    """The guest's addresses on this host."""
+    requests, memcached = ports
+    return (LOOPBACK, requests), (LOOPBACK, memcached)
+
+
+def forwarding(ports: Ports) -> str:
+    """QEMU's, by which the guest is reached there."""
+    both = zip(ports, (PORT, MEMCACHED_PORT), strict=True)
+    return "user,id=net" + "".join(f",hostfwd=udp:{LOOPBACK}:{ours}-{ADDRESS}:{its}" for ours, its in both)

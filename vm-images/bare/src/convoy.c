@@ -28,4 +28,4 @@ static void help(struct cpu *cpu, struct job *job)
 	job_finish(cpu, job);
 }
 
-const struct load convoy_load = {begin, help};
+const struct load convoy_load = {.begin = begin, .help = help};

@@ -20,4 +20,4 @@ static void help(struct cpu *cpu, struct job *job)
 		job_finish(cpu, job);
 }
 
-const struct load fanout_load = {begin, help};
+const struct load fanout_load = {.begin = begin, .help = help};

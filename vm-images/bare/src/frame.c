@@ -3,7 +3,6 @@
 
 #include "memory.h"
 #include "options.h"
-#include "request.h"
 #include "virtio_net.h"
 
 #define MAC 6
@@ -11,14 +10,17 @@
 #define ETHERNET_FROM 6
 #define ETHERNET_TYPE 12
 #define IP 14
+#define IP_TOTAL (IP + 2)
 #define IP_OFFSET_FLAGS (IP + 6)
 #define IP_PROTOCOL (IP + 9)
+#define IP_CHECKSUM (IP + 10)
 #define IP_FROM (IP + 12)
 #define IP_TO (IP + 16)
 #define IP_BYTES 4
 #define UDP (IP + 20)
 #define UDP_FROM UDP
 #define UDP_TO (UDP + 2)
+#define UDP_LENGTH (UDP + 4)
 #define UDP_CHECKSUM (UDP + 6)
 #define PORT_BYTES 2
 #define PAYLOAD (UDP + 8)
@@ -50,27 +52,55 @@ static bool is_fragment(const uint8_t *frame)
 	return (frame[IP_OFFSET_FLAGS] & 0x3f) || frame[IP_OFFSET_FLAGS + 1];
 }
 
-uint8_t *frame_request(uint8_t *frame, uint32_t bytes, uint32_t *room)
+static uint16_t read16(const uint8_t *at)
 {
-	const uint32_t magic = REQUEST_MAGIC;
-
-	if (bytes < PAYLOAD + sizeof(struct request) || memcmp(frame + ETHERNET_TYPE, type_ip, sizeof(type_ip)))
-		return NULL;
-	if (frame[IP] != VERSION_AND_HEADER || frame[IP_PROTOCOL] != PROTOCOL_UDP || is_fragment(frame))
-		return NULL;
-	if (memcmp(frame + PAYLOAD, &magic, sizeof(magic)))
-		return NULL;
-	*room = bytes - PAYLOAD;
-	return frame + PAYLOAD;
+	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-/* The sum of the IP header does not depend on the order of its addresses; that of UDP may be left out. */
-void frame_turn_back(uint8_t *frame)
+static void write16(uint8_t *at, uint32_t value)
+{
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
+}
+
+bool frame_datagram(uint8_t *frame, uint32_t bytes, struct datagram *datagram)
+{
+	uint32_t total, length;
+
+	if (bytes < PAYLOAD || memcmp(frame + ETHERNET_TYPE, type_ip, sizeof(type_ip)))
+		return false;
+	if (frame[IP] != VERSION_AND_HEADER || frame[IP_PROTOCOL] != PROTOCOL_UDP || is_fragment(frame))
+		return false;
+	total = read16(frame + IP_TOTAL);
+	length = read16(frame + UDP_LENGTH);
+	if (IP + total > bytes || UDP - IP + length > total || length < PAYLOAD - UDP)
+		return false;
+	*datagram = (struct datagram){frame + PAYLOAD, length - (PAYLOAD - UDP), read16(frame + UDP_TO)};
+	return true;
+}
+
+static void sum_ip_header(uint8_t *frame)
+{
+	uint32_t sum = 0;
+
+	write16(frame + IP_CHECKSUM, 0);
+	for (uint32_t at = IP; at < UDP; at += 2)
+		sum += read16(frame + at);
+	sum = (sum & 0xffff) + (sum >> 16);
+	write16(frame + IP_CHECKSUM, ~(sum + (sum >> 16)));
+}
+
+/* The sum of UDP may be left out. */
+uint32_t frame_turn_back(uint8_t *frame, uint32_t payload_bytes)
 {
 	swap(frame + ETHERNET_TO, frame + ETHERNET_FROM, MAC);
 	swap(frame + IP_FROM, frame + IP_TO, IP_BYTES);
 	swap(frame + UDP_FROM, frame + UDP_TO, PORT_BYTES);
-	memset(frame + UDP_CHECKSUM, 0, 2);
+	write16(frame + IP_TOTAL, PAYLOAD - IP + payload_bytes);
+	write16(frame + UDP_LENGTH, PAYLOAD - UDP + payload_bytes);
+	write16(frame + UDP_CHECKSUM, 0);
+	sum_ip_header(frame);
+	return PAYLOAD + payload_bytes;
 }
 
 bool frame_answer_arp(uint8_t *frame, uint32_t bytes)

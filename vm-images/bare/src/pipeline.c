@@ -26,4 +26,4 @@ static void help(struct cpu *cpu, struct job *job)
 		job_finish(cpu, job);
 }
 
-const struct load pipeline_load = {begin, help};
+const struct load pipeline_load = {.begin = begin, .help = help};

@@ -15,4 +15,4 @@ static void help(struct cpu *cpu, struct job *job)
 	job_finish(cpu, job);
 }
 
-const struct load single_load = {begin, help};
+const struct load single_load = {.begin = begin, .help = help};
