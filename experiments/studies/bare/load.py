@@ -12,14 +12,19 @@ import select
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from dasec.lab.kit.driver import DRAIN_S
-from guests.bare.client import MOST_BYTES, Kind, Request
+from guests.bare.client import MOST_BYTES, NUMBERS, Kind, Request, framed, get_command, set_command
+
+from .situation import Mix
+
+KEYS = tuple(f"key-{number}" for number in range(1000))
+"""Of memcached; all have a place."""
 
 LATE_NS = 1_000_000
 """A request sent so long after its time was sent late by the client, not by a guest."""
@@ -27,7 +32,7 @@ LATE_NS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What to send: the same request to each guest, from the warm-up to the end."""
+    """What to send: the same requests or commands to each guest, from the warm-up to the end."""
 
     ports: tuple[int, ...]
     seeds: tuple[int, ...]
@@ -36,6 +41,26 @@ class Orders:
     helper_us: int
     warmup_s: float
     seconds: float
+    memcached: Mix | None = None
+
+    def packer(self, seed: int) -> Callable[[int], bytes]:
+        """What is sent to a guest, by number."""
+        mix = self.memcached
+        if mix is None:
+            return Request(Kind.FANOUT, serial_us=self.serial_us, helper_us=self.helper_us).packed
+        chance = random.Random(f"commands, {seed}")
+        return lambda number: framed(_command(mix, chance), number)
+
+    def number_of(self, answer: bytes, last: int) -> int:
+        """What is answered; memcached says a few bits of its number, and `last` was sent last."""
+        if self.memcached is None:
+            return int.from_bytes(answer[4:8], "little")
+        return last - (last - int.from_bytes(answer[:2], "big")) % NUMBERS
+
+
+def _command(mix: Mix, chance: random.Random) -> bytes:
+    key = chance.choice(KEYS)
+    return get_command(key) if chance.random() < mix.get_ratio else set_command(key, bytes(mix.value_bytes))
 
 
 @dataclass(slots=True)
@@ -51,6 +76,8 @@ class Answers:
 class _Guest:
     socket: socket.socket
     scheduled_ns: list[int]
+    packed: Callable[[int], bytes]
+    sent: int = 0
     waiting: dict[int, int] = field(default_factory=dict)
     answers: Answers = field(default_factory=Answers)
 
@@ -69,22 +96,20 @@ def drive(orders: Orders, drain_s: float = DRAIN_S) -> list[Answers]:
     """Send, and collect what comes back."""
     total_s = orders.warmup_s + orders.seconds
     guests = [
-        _Guest(_connected(port), list(arrivals_ns(orders.rate_per_s, total_s, seed)))
+        _Guest(_connected(port), list(arrivals_ns(orders.rate_per_s, total_s, seed)), orders.packer(seed))
         for port, seed in zip(orders.ports, orders.seeds, strict=True)
     ]
-    request = Request(Kind.FANOUT, serial_us=orders.serial_us, helper_us=orders.helper_us)
     due = list(heapq.merge(*([(at, which) for at in one.scheduled_ns] for which, one in enumerate(guests))))
-    numbers = [0] * len(guests)
     start_ns, first_ns = time.monotonic_ns(), int(orders.warmup_s * 1e9)
     for at_ns, which in due:
-        _collect(guests, start_ns, at_ns, first_ns)
-        one, number = guests[which], numbers[which]
+        _collect(orders, guests, start_ns, at_ns, first_ns)
+        one = guests[which]
         if at_ns >= first_ns and time.monotonic_ns() - start_ns - at_ns > LATE_NS:
             one.answers.late_sends += 1
-        one.waiting[number] = at_ns
-        one.socket.send(request.packed(number))
-        numbers[which] += 1
-    _collect(guests, start_ns, int((total_s + drain_s) * 1e9), first_ns, until_empty=True)
+        one.waiting[one.sent] = at_ns
+        one.socket.send(one.packed(one.sent))
+        one.sent += 1
+    _collect(orders, guests, start_ns, int((total_s + drain_s) * 1e9), first_ns, until_empty=True)
     for one in guests:
         lost = [at_ns for at_ns in one.waiting.values() if at_ns >= first_ns]
         one.answers.unfinished = len(lost)
@@ -94,7 +119,13 @@ def drive(orders: Orders, drain_s: float = DRAIN_S) -> list[Answers]:
 
 
 def _collect(
-    guests: list[_Guest], start_ns: int, until_ns: int, first_ns: int, *, until_empty: bool = False
+    orders: Orders,
+    guests: list[_Guest],
+    start_ns: int,
+    until_ns: int,
+    first_ns: int,
+    *,
+    until_empty: bool = False,
 ) -> None:
     """Take what comes until that time, or until nothing is missing."""
     by_socket = {one.socket: one for one in guests}
@@ -104,7 +135,7 @@ def _collect(
         ready, _, _ = select.select(list(by_socket), [], [], left_ns / 1e9)
         now_ns = time.monotonic_ns() - start_ns
         for one in (by_socket[each] for each in ready):
-            number = int.from_bytes(one.socket.recv(MOST_BYTES)[4:8], "little")
+            number = orders.number_of(one.socket.recv(MOST_BYTES), one.sent - 1)
             at_ns = one.waiting.pop(number, None)
             if at_ns is not None and at_ns >= first_ns:
                 one.answers.latencies_ns.append(now_ns - at_ns)

@@ -21,11 +21,11 @@ from dasec.lab.kit.scenario import seed_of
 from dasec.lab.kit.tree import CLIENT, MACHINE, Tree
 from dasec.lab.load_tool import latencies
 from guests.bare import machine
-from guests.bare.client import Client
+from guests.bare.client import Client, Memcached
 from guests.bare.domain import PREFIX, domain
 from guests.libvirtd import Libvirtd
 
-from .load import ANSWERS, ORDERS, Answers, Orders
+from .load import ANSWERS, KEYS, ORDERS, Answers, Orders
 from .situation import BACKGROUND_VCPU, HELPER_US, SERIAL_US, VCPUS, Situation
 from .wish import Wish, groups, told
 
@@ -65,6 +65,10 @@ def staged(tree: Tree, directory: Path, situation: Situation) -> Iterator[Stage]
         for one in guests:
             with closing(Client(one.address)) as client:
                 client.statistics(0)  # from now on QEMU's network knows where the guest is
+            if mix := situation.guests.memcached:
+                with closing(Memcached(one.memcached)) as memcached:
+                    for key in KEYS:
+                        memcached.set(key, bytes(mix.value_bytes))
         yield Stage(tree, directory, situation, tuple(guests), inside)
 
 
@@ -171,14 +175,16 @@ class _Running:
 
 @contextlib.contextmanager
 def _client(stage: Stage, wish: Wish, repetition: int) -> Iterator[_Running]:
+    mix = stage.situation.guests.memcached
     orders = Orders(
-        ports=tuple(one.address[1] for one in stage.guests),
+        ports=tuple((one.memcached if mix else one.address)[1] for one in stage.guests),
         seeds=tuple(seed_of(wish.seed, repetition, index) for index in range(len(stage.guests))),
         rate_per_s=stage.situation.guests.rate_per_s,
         serial_us=SERIAL_US,
         helper_us=HELPER_US,
         warmup_s=wish.warmup_s,
         seconds=wish.seconds,
+        memcached=mix,
     )
     out, log = stage.directory / "answers.json", stage.directory / "client.log"
     told = ORDERS.dump_json(orders).decode()

@@ -20,6 +20,21 @@ BURST_US = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mix:
+    """`memcached` of a `[[guests]]`: commands instead of requests to all helpers."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    value_bytes: Annotated[int, Field(ge=1, le=1024)] = 100
+    get_ratio: Annotated[float, Field(ge=0, le=1)] = 0.9
+    """Of all commands; the others set."""
+
+    def words(self) -> str:
+        """As in results and reports."""
+        return f"memcached with values of {self.value_bytes} bytes and {100 * self.get_ratio:g} % gets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guests:
     """`[[guests]]` of a file: so many, all with the same load."""
 
@@ -32,6 +47,8 @@ class Guests:
     """Of work, which takes longer where it waits for a CPU."""
     gap_us: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     """The background rests so long after each burst; 0: it computes all the time."""
+    memcached: Mix | None = None
+    """Asked for this; None: the usual requests."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,6 +66,8 @@ class Guests:
         yield f"{self.number} {kind}{'s' if self.number > 1 else ''}"
         if self.gap_us:
             yield f"bursts of {self.burst_us / 1000:g} ms, rests of {self.gap_us / 1000:g}"
+        if self.memcached:
+            yield self.memcached.words()
         if self.rate_per_s != RATE_PER_S:
             yield f"{self.rate_per_s:g} requests/s"
 

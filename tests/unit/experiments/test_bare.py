@@ -7,6 +7,7 @@ import threading
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,9 @@ from experiments.run.family import Ways
 from experiments.studies.bare import guests as family
 from experiments.studies.bare.edges import agreement, counted, total
 from experiments.studies.bare.guests import busiest_first, kept
-from experiments.studies.bare.load import Orders, arrivals_ns, drive
+from experiments.studies.bare.load import KEYS, Orders, arrivals_ns, drive
 from experiments.studies.bare.published import FOLDERS, latency, situations, worth
-from experiments.studies.bare.situation import Guests, Situation
+from experiments.studies.bare.situation import Guests, Mix, Situation
 from experiments.studies.bare.wish import CRITICAL, Wish, groups, told
 from guests.bare.client import MOST_BYTES, VcpuStatistics
 from guests.bare.machine import Accelerator
@@ -135,15 +136,30 @@ def expected(seed: int) -> int:
     return sum(at >= ORDERS.warmup_s * 1e9 for at in arrivals_ns(ORDERS.rate_per_s, total_s, seed))
 
 
-def test_each_request_of_the_measured_part_is_counted_once_answered_or_not() -> None:
+@pytest.mark.parametrize("mix", [None, Mix()])
+def test_each_request_of_the_measured_part_is_counted_once_answered_or_not(mix: Mix | None) -> None:
     with port(answers=True) as good, port(answers=False) as silent:
-        orders = Orders(
-            (good, silent), (1, 2), ORDERS.rate_per_s, 1, 1, warmup_s=ORDERS.warmup_s, seconds=ORDERS.seconds
-        )
+        orders = replace(ORDERS, ports=(good, silent), seeds=(1, 2), memcached=mix)
         served, lost = drive(orders, drain_s=0.2)
     assert (len(served.latencies_ns), served.unfinished) == (expected(1), 0)
     assert lost.unfinished == expected(2)
     assert lost.latencies_ns == [200_000_000] * expected(2)
+
+
+@given(st.integers(0, 200_000), st.integers(0, 60_000))
+def test_a_number_of_two_bytes_is_that_of_the_command_sent_last_with_it(number: int, since: int) -> None:
+    orders = replace(ORDERS, memcached=Mix())
+    assert orders.number_of(orders.packer(1)(number), number + since) == number
+
+
+@given(st.integers(0, 1000))
+def test_memcached_is_asked_for_the_ratio_and_the_values_that_were_wished(seed: int) -> None:
+    packed = replace(ORDERS, memcached=Mix(value_bytes=7, get_ratio=0.75)).packer(seed)
+    sent = [packed(number)[8:] for number in range(400)]
+    gets = [one for one in sent if one.startswith(b"get ")]
+    assert 250 < len(gets) < 350
+    assert {one.split()[1].decode() for one in sent} <= set(KEYS)
+    assert all(one.endswith(b" 0 0 7\r\n" + bytes(7) + b"\r\n") for one in sent if one not in gets)
 
 
 @given(st.integers(0, 1000))
@@ -267,6 +283,8 @@ def test_what_is_measured_already_is_not_measured_again(
 def test_guests_are_told_when_their_background_rests() -> None:
     assert Guests(gap_us=5_000).options == "helpers=2 background=8 burst_us=10000 gap_us=5000"
     assert Situation(Guests(number=2), "tcg", libvirt=True).name == "2 domains, tcg"
+    asked = Situation(Guests(memcached=Mix(get_ratio=0.5)), "kvm", libvirt=False).name
+    assert asked == "3 guests, memcached with values of 100 bytes and 50 % gets, kvm"
 
 
 def test_groups_come_after_their_parents() -> None:
