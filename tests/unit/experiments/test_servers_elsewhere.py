@@ -42,10 +42,12 @@ def test_each_host_has_one_vm_or_sixteen() -> None:
 def test_on_a_full_host_requests_take_as_much_longer_as_the_page_says_and_less_on_our_own_scheduler() -> None:
     for host in HOSTS:
         mean, p99 = (host.times_alone("none", metric) for metric in JUDGED)
-        if host.name in {"memcached", "redis"}:
+        if host.name == "nginx":
+            assert (mean, p99) == pytest.approx((1.8, 4.0), abs=0.05)
+        else:
             assert mean == pytest.approx(4, abs=0.3)
             assert p99 == pytest.approx(29, abs=2)
-            assert host.times_alone("scx", "p99") < 3
+        assert host.times_alone("scx", "p99") < 3
         assert host.full.ratio("scx", "p99").high < 0.5
 
 
