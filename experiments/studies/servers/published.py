@@ -46,8 +46,12 @@ class Cell:
         return statistics.mean(run.busy for run in self.runs(NONE))
 
     def plain_ms(self, metric: str) -> float:
+        """The plain kernel's."""
+        return self.ms(NONE, metric)
+
+    def ms(self, arm: str, metric: str) -> float:
         """Of all VMs that serve."""
-        values = [one.value(metric) for run in self.runs(NONE) for one in serving(run)]
+        values = [one.value(metric) for run in self.runs(arm) for one in serving(run)]
         return statistics.mean(values) / 1e6
 
     def ratio(self, arm: str, metric: str) -> Estimate:

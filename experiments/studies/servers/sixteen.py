@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from dasec.lab.kit.arms import NONE
 from ...results.analysis import JUDGED
 from ...results.effects import effect
 from ...results.markdown import markdown_table
-from .published import ARMS, RESULTS, Cell, cells, serving
+from .published import ARMS, RESULTS, Cell, cells
 
 FOLDER = RESULTS / "sixteen"
 
@@ -29,7 +28,7 @@ class Host:
 
     def times_alone(self, arm: str, metric: str) -> float:
         """Latency of the full host over that of one VM on the plain kernel."""
-        return _ms(self.full, arm, metric) / _ms(self.alone, NONE, metric)
+        return self.full.ms(arm, metric) / self.alone.plain_ms(metric)
 
 
 def hosts() -> Iterator[Host]:
@@ -71,8 +70,3 @@ def _busy(cell: Cell) -> str:
 def _effects(cell: Cell) -> Iterator[str]:
     for arm in ARMS:
         yield " / ".join(effect(cell.ratio(arm, metric)) for metric in JUDGED)
-
-
-def _ms(cell: Cell, arm: str, metric: str) -> float:
-    values = [one.value(metric) for run in cell.runs(arm) for one in serving(run)]
-    return statistics.mean(values) / 1e6
