@@ -225,8 +225,8 @@ part int look_around(__s32 cpu, struct survey *s, __u32 running, __u64 now)
 	return 0;
 }
 
-/* Of all that wait for this CPU or run on it, the worth; of VMs that may run elsewhere the part of a CPU. */
-part __u64 worth_met(__s32 cpu, __u32 running)
+/* Of all that wait for this CPU or run on it, the presence; of VMs that may run elsewhere the part of a CPU. */
+part __u64 presence_met(__s32 cpu, __u32 running)
 {
 	struct cpu *c = cpu_at(cpu);
 	struct vm *v = vm_at(running);
@@ -266,14 +266,14 @@ part __u64 worth_met(__s32 cpu, __u32 running)
 part __u64 debt_here(__s32 cpu, __u32 vm, __u32 running)
 {
 	struct vm *v = vm_at(vm);
-	__u64 due = due_time(), here, worth;
+	__u64 due = due_time(), here, presence;
 
 	if (!v)
 		return 0;
 	if (!is_confined_to(cpu, vm, v))
 		return debt_within(due, v);
-	worth = worth_met(cpu, running);
-	here = options.debt_ns * NEUTRAL_WORTH / (worth ? worth : NEUTRAL_WORTH);
+	presence = presence_met(cpu, running);
+	here = options.debt_ns * NEUTRAL_WORTH / (presence ? presence : NEUTRAL_WORTH);
 	return debt_within(here < due ? here : due, v);
 }
 

@@ -85,7 +85,7 @@ static void move_to(struct vm *v, __u64 time)
 /* V of a VM that has what is due to it in that time, by the weights of all that are busy. */
 static __u64 due_time(void)
 {
-	__u64 all = active_worth;
+	__u64 all = active_presence;
 
 	return options.debt_ns * online_cpus * NEUTRAL_WORTH / (all ? all : NEUTRAL_WORTH);
 }
@@ -116,7 +116,7 @@ static void count(struct vm *v, __u32 presence)
 {
 	__u32 counted = __sync_lock_test_and_set(&v->counted, presence);
 
-	__sync_fetch_and_add(&active_worth, (__u64)presence - counted);
+	__sync_fetch_and_add(&active_presence, (__u64)presence - counted);
 }
 
 /*
@@ -125,7 +125,7 @@ static void count(struct vm *v, __u32 presence)
  */
 static void begin_stay(struct stay *s, const struct vm *v, __u64 cpus, __u64 now)
 {
-	__u64 slept = now - s->slept_at, all = active_worth, most = SAVED_UP * due_time();
+	__u64 slept = now - s->slept_at, all = active_presence, most = SAVED_UP * due_time();
 
 	if (slept > options.turn_ns)
 		slept = options.turn_ns;

@@ -83,7 +83,7 @@ struct vm {
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */
 	__u32 taking;	    /* critical ones of those, by CPUs: the kernel may wait for another's run queue first */
-	__u32 counted;	    /* of its presence, in active_worth */
+	__u32 counted;	    /* of its presence, in active_presence */
 	__u32 chain;	    /* the part of its threads' last bursts that was chained, of ALL */
 	__u32 worth;	    /* of its weight, beside all VMs of the host (scx_tree.h) */
 	__u32 presence;	    /* of this so much as others' debts go by while it runs or waits */
@@ -176,7 +176,7 @@ struct {
 static __u64 shared[2][WORDS]; /* VMs with threads that wait for any CPU */
 static __u32 words_used = 1;
 static __u64 span_began; /* of the time for which parts are counted (scx_tree.h) */
-static __u64 active_worth; /* of all VMs with threads that run or wait */
+static __u64 active_presence; /* of all VMs with threads that run or wait */
 static __u32 online_cpus = 1;
 static volatile __u32 zero; /* where loops begin to count: as the verifier does not know it, one turn says all of them to it */
 
