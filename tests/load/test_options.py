@@ -47,7 +47,8 @@ MISTAKES = {
     "threads --threads 0": "--threads: must be a whole number from 1 to 16384, got '0'",
     "threads --spin --rate 3": "--rate: has no meaning with --spin",
     "wakeup --cpu 1023": "--cpu: must be a CPU this process may use, got '1023'",
-    "fast": "'fast': must be one of service, memcached, redis, http, postgres, threads, matrixmul, wakeup",
+    "fast": "'fast': must be one of service, memcached, redis, http, postgres, bare, threads, matrixmul,"
+    " wakeup",
 }
 
 

@@ -15,6 +15,7 @@ static const struct {
 	{"redis", "an open-loop Redis client", redis_main},
 	{"http", "an open-loop client of a web server", http_main},
 	{"postgres", "an open-loop PostgreSQL client", postgres_main},
+	{"bare", "an open-loop client of the guests of vm-images/bare", bare_main},
 	{"threads", "many synthetic vCPU threads", threads_main},
 	{"matrixmul", "batch work whose main thread coordinates its workers", matrixmul_main},
 	{"wakeup", "wake-up latency beside spinning threads on one core", wakeup_main},
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < SUBCOMMANDS; i++)
 		if (!strcmp(name, subcommands[i].name))
 			return subcommands[i].main(argv + 2);
-	fprintf(stderr, "dasec-load: '%s': must be one of service, memcached, redis, http, postgres, threads, matrixmul, wakeup\n",
+	fprintf(stderr, "dasec-load: '%s': must be one of service, memcached, redis, http, postgres, bare, threads, matrixmul, wakeup\n",
 		name);
 	return 2;
 }

@@ -38,8 +38,9 @@ void mc_client_connect(struct mc_client *client)
 	client->connections = memory_touched(o->connections, sizeof(*client->connections));
 	for (uint64_t i = 0; i < o->connections; i++) {
 		const char *name = o->protocol->name;
-		int fd = o->unix_path ? mc_connect_unix(name, o->unix_path)
-				      : mc_connect_tcp(name, o->host, o->port);
+		int fd = o->unix_path                ? mc_connect_unix(name, o->unix_path)
+			 : o->protocol->by_datagrams ? mc_connect_udp(name, o->host, o->port)
+						     : mc_connect_tcp(name, o->host, o->port);
 
 		mc_connection_init(&client->connections[i], fd, client->largest_request, o->protocol);
 		watch(client->epoll_fd, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, i);
@@ -51,6 +52,18 @@ void mc_client_listen(struct mc_client *client, struct mc_listener listener)
 	client->issued = client->answered = 0;
 	for (uint64_t i = 0; i < client->options.connections; i++)
 		client->connections[i].listener = listener;
+}
+
+struct mc_request mc_client_request(const struct mc_options *options, uint64_t number, uint64_t key, uint64_t value_bytes)
+{
+	return (struct mc_request){
+		.number = number,
+		.key = key,
+		.key_bytes = options->key_bytes,
+		.value_bytes = value_bytes,
+		.serial_us = options->serial_us,
+		.helper_us = options->helper_us,
+	};
 }
 
 struct mc_connection *mc_client_find_room(struct mc_client *client, uint64_t from)

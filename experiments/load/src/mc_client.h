@@ -10,7 +10,7 @@ struct mc_options {
 	const struct mc_protocol *protocol;
 	struct run_options run;
 	const char *host, *unix_path;
-	uint64_t port, connections, keys, key_bytes;
+	uint64_t port, connections, keys, key_bytes, serial_us, helper_us;
 	struct range value_bytes;
 	double get_ratio, drain_seconds;
 };
@@ -36,6 +36,9 @@ void mc_client_connect(struct mc_client *client);
 
 /* Makes a connection report to other functions: the preload and the run each have their own. */
 void mc_client_listen(struct mc_client *client, struct mc_listener listener);
+
+/* A request by these options for this key, with a value of so many bytes. */
+struct mc_request mc_client_request(const struct mc_options *options, uint64_t number, uint64_t key, uint64_t value_bytes);
 
 /* The next connection from this index on that has room, or NULL. */
 struct mc_connection *mc_client_find_room(struct mc_client *client, uint64_t from);

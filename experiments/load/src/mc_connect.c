@@ -21,9 +21,9 @@ static void make_non_blocking(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-static struct addrinfo *resolve(const char *name, const char *host, const char *port)
+static struct addrinfo *resolve(const char *name, const char *host, const char *port, int type)
 {
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = type};
 	struct addrinfo *found;
 	int error = getaddrinfo(host, port, &hints, &found);
 
@@ -37,7 +37,7 @@ static int try_addresses(const struct addrinfo *address)
 	int fd = -1;
 
 	for (; address; address = address->ai_next) {
-		fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && connect(fd, address->ai_addr, address->ai_addrlen) == 0)
 			return fd;
 		if (fd >= 0)
@@ -46,22 +46,34 @@ static int try_addresses(const struct addrinfo *address)
 	return -1;
 }
 
-int mc_connect_tcp(const char *name, const char *host, uint64_t port)
+static int connect_to(const char *name, const char *host, uint64_t port, int type)
 {
 	char text[8];
 	struct addrinfo *addresses;
-	int fd, one = 1;
+	int fd;
 
 	snprintf(text, sizeof(text), "%" PRIu16, (uint16_t)port);
-	addresses = resolve(name, host, text);
+	addresses = resolve(name, host, text, type);
 	fd = try_addresses(addresses);
 	if (fd < 0)
 		fail_run("%s %s:%s: %s", name, host, text, strerror(errno));
 	freeaddrinfo(addresses);
-	/* A small request must not wait for the acknowledgement of the one before it. */
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	make_non_blocking(fd);
 	return fd;
+}
+
+int mc_connect_tcp(const char *name, const char *host, uint64_t port)
+{
+	int fd = connect_to(name, host, port, SOCK_STREAM), one = 1;
+
+	/* A small request must not wait for the acknowledgement of the one before it. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
+}
+
+int mc_connect_udp(const char *name, const char *host, uint64_t port)
+{
+	return connect_to(name, host, port, SOCK_DGRAM);
 }
 
 int mc_connect_unix(const char *name, const char *path)

@@ -27,7 +27,9 @@ char *mc_connection_reserve(struct mc_connection *connection, size_t largest_req
 {
 	size_t unsent = connection->out_tail - connection->out_head;
 
-	if (connection->fd < 0 || connection->next_free - connection->oldest == MOST_PENDING)
+	uint64_t room = connection->parser.protocol->by_datagrams ? 1 : MOST_PENDING;
+
+	if (connection->fd < 0 || connection->next_free - connection->oldest >= room)
 		return NULL;
 	if (connection->out_size - connection->out_tail < largest_request) {
 		memmove(connection->out, connection->out + connection->out_head, unsent);

@@ -15,11 +15,11 @@ enum { STATUS, HEADERS, CHUNK, TRAILER };
 #define CHUNKED 0x200U
 #define PART 0xffU
 
-static size_t format_get(char *buffer, uint64_t key, uint64_t key_bytes)
+static size_t format_get(char *buffer, const struct mc_request *request)
 {
 	return (size_t)sprintf(buffer,
 			       "GET /%0*" PRIu64 " HTTP/1.1\r\nHost: s\r\nAccept-Encoding: gzip\r\n\r\n",
-			       (int)key_bytes, key);
+			       (int)request->key_bytes, request->key);
 }
 
 static bool is_header(const char *line, size_t length, const char *name)
@@ -86,4 +86,9 @@ static enum mc_reply take_line(struct mc_parser *parser, const char *line, size_
 	}
 }
 
-const struct mc_protocol mc_http = {"http", mc_parse_lines, NULL, format_get, NULL, take_line};
+const struct mc_protocol mc_http = {
+	.name = "http",
+	.parse = mc_parse_lines,
+	.get = format_get,
+	.line = take_line,
+};

@@ -45,19 +45,18 @@ static void on_answer(void *owner, uint64_t request, enum mc_reply reply, uint64
 	client->counts.misses += reply == MC_MISS;
 }
 
-static void queue_request(struct mc_client *client, struct mc_connection *connection,
-			  uint64_t request)
+static void queue_request(struct mc_client *client, struct mc_connection *connection, uint64_t number)
 {
 	const struct mc_options *o = &client->options;
 	char *buffer = mc_connection_reserve(connection, client->largest_request);
 	struct rng rng;
-	bool is_get = draw_is_get(client, request, &rng);
+	bool is_get = draw_is_get(client, number, &rng);
 	uint64_t key = rng_between(&rng, 0, o->keys - 1);
 	uint64_t value_bytes = rng_between(&rng, o->value_bytes.low, o->value_bytes.high);
+	struct mc_request request = mc_client_request(o, number, key, value_bytes);
 
-	mc_connection_queue(connection, request,
-			    is_get ? o->protocol->get(buffer, key, o->key_bytes)
-				   : o->protocol->set(buffer, key, o->key_bytes, value_bytes));
+	mc_connection_queue(connection, number,
+			    is_get ? o->protocol->get(buffer, &request) : o->protocol->set(buffer, &request));
 }
 
 struct window {
@@ -184,4 +183,9 @@ int http_main(char **arguments)
 int postgres_main(char **arguments)
 {
 	return measure(&mc_postgres, arguments);
+}
+
+int bare_main(char **arguments)
+{
+	return measure(&mc_bare, arguments);
 }

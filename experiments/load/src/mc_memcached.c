@@ -9,19 +9,19 @@
 /* A value was seen, its END not yet. */
 #define HIT 1
 
-static size_t format_get(char *buffer, uint64_t key, uint64_t key_bytes)
+static size_t format_get(char *buffer, const struct mc_request *request)
 {
-	return (size_t)sprintf(buffer, "get %0*" PRIu64 "\r\n", (int)key_bytes, key);
+	return (size_t)sprintf(buffer, "get %0*" PRIu64 "\r\n", (int)request->key_bytes, request->key);
 }
 
-static size_t format_set(char *buffer, uint64_t key, uint64_t key_bytes, uint64_t value_bytes)
+static size_t format_set(char *buffer, const struct mc_request *request)
 {
 	size_t length = (size_t)sprintf(buffer, "set %0*" PRIu64 " 0 0 %" PRIu64 "\r\n",
-					(int)key_bytes, key, value_bytes);
+					(int)request->key_bytes, request->key, request->value_bytes);
 
-	memset(buffer + length, 'v', value_bytes);
-	memcpy(buffer + length + value_bytes, "\r\n", 2);
-	return length + value_bytes + 2;
+	memset(buffer + length, 'v', request->value_bytes);
+	memcpy(buffer + length + request->value_bytes, "\r\n", 2);
+	return length + request->value_bytes + 2;
 }
 
 /* VALUE <key> <flags> <bytes>: the size of the data block with its line end. */
@@ -50,4 +50,10 @@ static enum mc_reply take_line(struct mc_parser *parser, const char *line, size_
 	return length == 6 && mc_starts_with(line, length, "STORED") ? MC_STORED : MC_ERROR;
 }
 
-const struct mc_protocol mc_memcached = {"memcached", mc_parse_lines, NULL, format_get, format_set, take_line};
+const struct mc_protocol mc_memcached = {
+	.name = "memcached",
+	.parse = mc_parse_lines,
+	.get = format_get,
+	.set = format_set,
+	.line = take_line,
+};

@@ -16,6 +16,8 @@ static const struct mc_options defaults = {
 	.key_bytes = 30,
 	.value_bytes = {200, 200},
 	.get_ratio = 0.9,
+	.serial_us = 100,
+	.helper_us = 200,
 	.drain_seconds = 5.0,
 };
 
@@ -32,6 +34,11 @@ static void check(const struct command_line *line, const struct mc_options *o)
 	if (!o->protocol->set && o->get_ratio < 1.0)
 		fail_option("get-ratio", "must be 1: %s only gets, got '%g'", o->protocol->name,
 			    o->get_ratio);
+	if (!o->protocol->has_work && (cli_given(line, "serial-us") || cli_given(line, "helper-us")))
+		fail_option(cli_given(line, "serial-us") ? "serial-us" : "helper-us",
+			    "is of bare: %s does its own work", o->protocol->name);
+	if (o->protocol->by_datagrams && o->unix_path)
+		fail_option("unix", "must not be there: %s asks by UDP", o->protocol->name);
 }
 
 struct command_line mc_parse_options(struct mc_options *o, const struct mc_protocol *protocol,
@@ -44,6 +51,8 @@ struct command_line mc_parse_options(struct mc_options *o, const struct mc_proto
 		TEXT("unix", &o->unix_path, "its socket, instead of host and port"),
 		COUNT("connections", &o->connections, 1, 1024, "used in turn"),
 		REAL("get-ratio", &o->get_ratio, 0.0, 1.0, "share of gets, the rest are sets"),
+		COUNT("serial-us", &o->serial_us, 0, 10000000, "of work before the helpers', in bare alone"),
+		COUNT("helper-us", &o->helper_us, 0, 10000000, "of work on each helper, in bare alone"),
 		COUNT("keys", &o->keys, 1, 100000000, "uniform; all set before the run, but in http"),
 		COUNT("key-bytes", &o->key_bytes, 1, MC_MOST_KEY_BYTES, "length of a key"),
 		RANGE("value-bytes", &o->value_bytes, 1, MC_MOST_VALUE_BYTES,

@@ -76,14 +76,15 @@ static size_t format_greeting(char *buffer)
 }
 
 /* Bind up to the key, without its length. */
-static char *open_bind(char *at, const char *statement, unsigned int parameters, uint64_t key, uint64_t key_bytes)
+static char *open_bind(char *at, const char *statement, unsigned int parameters,
+		       const struct mc_request *request)
 {
 	*at++ = '\0'; /* the portal */
 	at = put_bytes(at, statement, strlen(statement) + 1);
 	at = put_u16(at, 0); /* all of it is text */
 	at = put_u16(at, parameters);
-	at = put_u32(at, key_bytes);
-	return at + sprintf(at, "%0*" PRIu64, (int)key_bytes, key);
+	at = put_u32(at, request->key_bytes);
+	return at + sprintf(at, "%0*" PRIu64, (int)request->key_bytes, request->key);
 }
 
 static size_t close_request(char *buffer, char *at)
@@ -95,20 +96,20 @@ static size_t close_request(char *buffer, char *at)
 	return (size_t)(put_sync(put_u32(at, 0)) - buffer); /* all rows */
 }
 
-static size_t format_get(char *buffer, uint64_t key, uint64_t key_bytes)
+static size_t format_get(char *buffer, const struct mc_request *request)
 {
 	*buffer = 'B';
-	return close_request(buffer, open_bind(buffer + HEADER_BYTES, "get", 1, key, key_bytes));
+	return close_request(buffer, open_bind(buffer + HEADER_BYTES, "get", 1, request));
 }
 
-static size_t format_set(char *buffer, uint64_t key, uint64_t key_bytes, uint64_t value_bytes)
+static size_t format_set(char *buffer, const struct mc_request *request)
 {
 	char *at;
 
 	*buffer = 'B';
-	at = put_u32(open_bind(buffer + HEADER_BYTES, "set", 2, key, key_bytes), value_bytes);
-	memset(at, 'v', value_bytes);
-	return close_request(buffer, at + value_bytes);
+	at = put_u32(open_bind(buffer + HEADER_BYTES, "set", 2, request), request->value_bytes);
+	memset(at, 'v', request->value_bytes);
+	return close_request(buffer, at + request->value_bytes);
 }
 
 static enum mc_reply end_of(struct mc_parser *parser)

@@ -36,13 +36,12 @@ static void queue_set(struct mc_client *client, struct mc_connection *connection
 {
 	const struct mc_options *o = &client->options;
 	char *buffer = mc_connection_reserve(connection, client->largest_request);
+	struct mc_request request;
 	struct rng rng;
 
 	rng_seed(&rng, o->run.seed, RNG_PRELOAD, key);
-	mc_connection_queue(connection, key,
-			    o->protocol->set(buffer, key, o->key_bytes,
-					     rng_between(&rng, o->value_bytes.low,
-							 o->value_bytes.high)));
+	request = mc_client_request(o, key, key, rng_between(&rng, o->value_bytes.low, o->value_bytes.high));
+	mc_connection_queue(connection, key, o->protocol->set(buffer, &request));
 }
 
 typedef void queue(struct mc_client *client, struct mc_connection *connection, uint64_t number);

@@ -26,6 +26,13 @@ struct mc_parser {
 	size_t body;         /* of an answer whose headers are not complete yet */
 };
 
+/* What a request asks for; a protocol takes of it what it knows. */
+struct mc_request {
+	uint64_t number;
+	uint64_t key, key_bytes, value_bytes;
+	uint64_t serial_us, helper_us; /* of work */
+};
+
 struct mc_protocol {
 	const char *name;
 	/* Reads at most one reply from the bytes; says how many of them it used. MC_ERROR with none used: this
@@ -34,14 +41,19 @@ struct mc_protocol {
 	/* What a connection says first and is answered like a set; NULL: nothing. */
 	size_t (*greeting)(char *buffer);
 	/* Write one request to the buffer, which has room, and return its length. */
-	size_t (*get)(char *buffer, uint64_t key, uint64_t key_bytes);
-	size_t (*set)(char *buffer, uint64_t key, uint64_t key_bytes, uint64_t value_bytes);
+	size_t (*get)(char *buffer, const struct mc_request *request);
+	size_t (*set)(char *buffer, const struct mc_request *request);
 	/* Of mc_parse_lines: takes a line without its end; MC_INCOMPLETE: the reply goes on. */
 	enum mc_reply (*line)(struct mc_parser *parser, const char *line, size_t length);
+	/* UDP: a request and its reply are a datagram each. A connection has one on its way, or it would not be known
+	 * which was lost. */
+	bool by_datagrams;
+	/* A request says what is to be computed for it. */
+	bool has_work;
 };
 
-/* http has no set: its values are files that are there. */
-extern const struct mc_protocol mc_memcached, mc_redis, mc_http, mc_postgres;
+/* http and bare have no set: values are files that are there, or none. */
+extern const struct mc_protocol mc_memcached, mc_redis, mc_http, mc_postgres, mc_bare;
 
 bool mc_starts_with(const char *line, size_t length, const char *word);
 

@@ -6,21 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t format_get(char *buffer, uint64_t key, uint64_t key_bytes)
+static size_t format_get(char *buffer, const struct mc_request *request)
 {
-	return (size_t)sprintf(buffer, "*2\r\n$3\r\nGET\r\n$%" PRIu64 "\r\n%0*" PRIu64 "\r\n", key_bytes,
-			       (int)key_bytes, key);
+	return (size_t)sprintf(buffer, "*2\r\n$3\r\nGET\r\n$%" PRIu64 "\r\n%0*" PRIu64 "\r\n",
+			       request->key_bytes, (int)request->key_bytes, request->key);
 }
 
-static size_t format_set(char *buffer, uint64_t key, uint64_t key_bytes, uint64_t value_bytes)
+static size_t format_set(char *buffer, const struct mc_request *request)
 {
 	size_t length = (size_t)sprintf(
 		buffer, "*3\r\n$3\r\nSET\r\n$%" PRIu64 "\r\n%0*" PRIu64 "\r\n$%" PRIu64 "\r\n",
-		key_bytes, (int)key_bytes, key, value_bytes);
+		request->key_bytes, (int)request->key_bytes, request->key, request->value_bytes);
 
-	memset(buffer + length, 'v', value_bytes);
-	memcpy(buffer + length + value_bytes, "\r\n", 2);
-	return length + value_bytes + 2;
+	memset(buffer + length, 'v', request->value_bytes);
+	memcpy(buffer + length + request->value_bytes, "\r\n", 2);
+	return length + request->value_bytes + 2;
 }
 
 static enum mc_reply take_line(struct mc_parser *parser, const char *line, size_t length)
@@ -37,4 +37,10 @@ static enum mc_reply take_line(struct mc_parser *parser, const char *line, size_
 	return length == 3 && mc_starts_with(line, length, "+OK") ? MC_STORED : MC_ERROR;
 }
 
-const struct mc_protocol mc_redis = {"redis", mc_parse_lines, NULL, format_get, format_set, take_line};
+const struct mc_protocol mc_redis = {
+	.name = "redis",
+	.parse = mc_parse_lines,
+	.get = format_get,
+	.set = format_set,
+	.line = take_line,
+};

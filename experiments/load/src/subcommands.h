@@ -8,6 +8,7 @@ int memcached_main(char **arguments);
 int redis_main(char **arguments);
 int http_main(char **arguments);
 int postgres_main(char **arguments);
+int bare_main(char **arguments);
 int threads_main(char **arguments);
 int matrixmul_main(char **arguments);
 int wakeup_main(char **arguments);
