@@ -74,8 +74,9 @@ struct bpf_local_storage;
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
-	int on_cpu;
-	int on_rq;
+	/* An int, in 7.3 a u8: libbpf makes a read as wide as the kernel has it if neither has a sign. */
+	unsigned int on_cpu;
+	unsigned int on_rq;
 	unsigned int policy;
 	int static_prio;
 	struct cpumask cpus_mask;

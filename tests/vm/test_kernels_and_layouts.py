@@ -12,7 +12,7 @@ from dasec.linux.cgroupfs import find_hierarchy
 from dasec.linux.errors import HierarchyMissing
 from guests.throw_away import CgroupLayout
 from tests.ahead import Ahead
-from tests.vm.errands import TestsRun
+from tests.vm.errands import NEWER, TestsRun
 
 CONSOLE_TAIL = 6000
 
@@ -31,6 +31,7 @@ LEAVES = f"{PROBE}::test_probing_leaves_nothing_behind"
 HOTPLUG = "tests/host/test_cpu_hotplug.py"
 FEEDERS = "tests/host/test_feeders.py"
 BPF = "tests/host/test_thread_counters.py"
+EDGES = "tests/host/test_wake_edges.py"
 END_TO_END = "'tests/host/test_run.py::test_fifty_periods_are_recorded_replay_and_leave_no_trace[{}]'"
 """One policy on each kernel: it takes a minute there."""
 
@@ -59,6 +60,8 @@ ON_CFS = TestsRun(
     f"{OF_MAINLINE} {CONTRACT} tests/host/test_masks.py {QUOTAS} {END_TO_END.format('static')}",
 )
 """Whether the paper's rules find anything to do without slices depends on chance; static always does."""
+ON_THE_NEWEST = TestsRun(NEWER, CgroupLayout.V2, f"{OF_MAINLINE} {CONTRACT} {BPF} {EDGES}")
+"""What the daemon reads and writes by the kernel's own structures, which are others there."""
 
 pytestmark = pytest.mark.vm
 
@@ -77,3 +80,13 @@ def test_an_eevdf_kernel_is_controlled_and_restored_whatever_its_cgroup_layout(
 def test_a_kernel_without_the_latency_knob_is_managed_with_weights_and_affinity_alone(ahead: Ahead) -> None:
     run = ahead.result(ON_CFS)
     assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
+
+
+@pytest.mark.ahead.with_args(ON_THE_NEWEST)
+def test_the_newest_kernel_of_debian_is_controlled_and_its_threads_and_wake_ups_are_counted(
+    ahead: Ahead,
+) -> None:
+    run = ahead.result(ON_THE_NEWEST)
+    assert run.exit_status == 0, run.console[-CONSOLE_TAIL:]
+    assert " passed" in run.console
+    assert " skipped" not in run.console
