@@ -97,12 +97,18 @@ def test_what_is_lost_costs_its_connection_and_no_other_request(tool: Tool, tmp_
     assert found["completed"].integer() == found["arrivals_scheduled"].integer() - 1
 
 
-@pytest.mark.parametrize("wrong", [b"x", bytes(40), bytes(39)])
+@pytest.mark.parametrize("wrong", [b"x", bytes(40), bytes(39), Request(Kind.FANOUT).packed(7)])
 def test_what_is_no_answer_is_an_error(tool: Tool, tmp_path: Path, wrong: bytes) -> None:
     with server(lambda number, asked: [asked] if number else [wrong]) as made:
         found = ask(tool, made, tmp_path, "--connections", "2")
     assert found["errors"].integer() == 1
     assert found["bare"]["connections_lost"].integer() == 1
+
+
+def test_more_than_the_request_is_no_answer(tool: Tool, tmp_path: Path) -> None:
+    with server(lambda number, asked: [asked] if number else [asked + b"x"]) as made:
+        found = ask(tool, made, tmp_path, "--connections", "2")
+    assert found["errors"].integer() == 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ struct asked {
 	uint64_t stamp;
 };
 
+_Static_assert(sizeof(struct asked) == 40, "vm-images/bare/src/request.h");
+
 #define MAGIC 0x45524142U /* "BARE" */
 #define FANOUT 1
 
@@ -34,14 +36,13 @@ static enum mc_reply parse(struct mc_parser *parser, const char *bytes, size_t c
 {
 	struct asked answer;
 
-	(void)parser;
 	*used = 0;
 	if (!count)
 		return MC_INCOMPLETE;
-	if (count < sizeof(answer))
+	if (count != sizeof(answer))
 		return MC_ERROR;
 	memcpy(&answer, bytes, sizeof(answer));
-	if (answer.magic != MAGIC || answer.kind != FANOUT)
+	if (answer.magic != MAGIC || answer.kind != FANOUT || answer.id != (uint32_t)parser->expected)
 		return MC_ERROR;
 	*used = sizeof(answer);
 	return MC_HIT;

@@ -24,6 +24,7 @@ struct mc_parser {
 	enum mc_reply after; /* what the reply is when they have come */
 	unsigned int state;  /* the protocol's own; 0 between replies */
 	size_t body;         /* of an answer whose headers are not complete yet */
+	uint64_t expected;   /* the number of the request whose reply is next */
 };
 
 /* What a request asks for; a protocol takes of it what it knows. */

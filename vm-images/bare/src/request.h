@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client sends by UDP, and gets back as it was; guests/bare/client.py has the same layout. */
+/* What a client sends by UDP, and gets back as it was; guests/bare/client.py and
+ * experiments/load/src/mc_bare.c have the same layout. */
 #ifndef REQUEST_H
 #define REQUEST_H
 
