@@ -6,7 +6,8 @@ import sys
 from contextlib import closing
 
 from guests.bare.client import Client, Kind, Request
-from guests.bare.machine import Accelerator, running, why_not_kvm
+from guests.bare.machine import running, why_not_kvm
+from guests.bare.words import Accelerator
 
 VCPUS, REQUESTS = 4, 200
 REQUEST = Request(Kind.FANOUT, serial_us=100, helper_us=200)

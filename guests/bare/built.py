@@ -19,7 +19,7 @@ TOOLS = {"make": "make", "cc": "gcc", "ld": "binutils"}
 
 def bare_guest() -> Path:
     """The ELF file; HostCannotError where a tool is missing."""
-    kept = _cache() / f"bare-{_key()}.elf"
+    kept = _cache() / f"bare-{key()}.elf"
     if not kept.exists():
         with one_at_a_time(kept.parent):
             if not kept.exists():
@@ -43,7 +43,8 @@ def _cache() -> Path:
     return below / "dasec-bare"
 
 
-def _key() -> str:
+def key() -> str:
+    """A hash of its sources."""
     digest = hashlib.sha256()
     for path in (SOURCES / "Makefile", SOURCES / "bare.ld", *sorted((SOURCES / "src").iterdir())):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

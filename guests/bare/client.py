@@ -106,17 +106,17 @@ class Client:
         if answer != packed:
             raise ValueError(f"the guest's answer is not what was asked: {answer!r}")
 
-    def statistics(self, vcpu: int) -> VcpuStatistics:
+    def statistics(self, vcpu: int, retry_s: float = RETRY_S, tries: int = TRIES) -> VcpuStatistics:
         """Asked again where an answer is missing: asking does not change what is counted of requests."""
-        self._socket.settimeout(RETRY_S)
+        self._socket.settimeout(retry_s)
         packed = Request(Kind.STATISTICS).packed(vcpu) + bytes(STATISTICS.size)
-        for _ in range(TRIES):
+        for _ in range(tries):
             self._socket.send(packed)
             try:
                 return VcpuStatistics.parse(self._socket.recv(MOST_BYTES)[REQUEST.size :])
             except TimeoutError:
                 continue
-        raise TimeoutError(f"the guest did not answer {TRIES} times")
+        raise TimeoutError(f"the guest did not answer {tries} times")
 
     def close(self) -> None:
         """The guest does not notice."""

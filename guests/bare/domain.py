@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from guests.bare.built import bare_guest
-from guests.bare.machine import CARD, Accelerator, Bare, forwarding, free_ports, here, online, said_up
+from guests.bare.machine import Bare
+from guests.bare.words import CARD, Accelerator, forwarding, free_ports, here, online, said_up
 from guests.domains import pid_of
 from guests.libvirtd import Libvirtd
 from guests.waiting import wait_for

@@ -21,7 +21,8 @@ from guests.bare.client import (
     get_command,
     set_command,
 )
-from guests.bare.machine import Accelerator, Bare, Machine, best_accelerator, running, why_not_kvm
+from guests.bare.machine import Bare, best_accelerator, running, why_not_kvm
+from guests.bare.words import Accelerator, Machine
 from guests.waiting import wait_for
 
 VCPUS = 4

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from guests.bare.client import FRAME, MOST_BYTES, PATIENCE_S, framed, get_command, set_command
-from guests.bare.machine import LOOPBACK, MEMCACHED_PORT, best_accelerator, free_ports, running
+from guests.bare.machine import best_accelerator, running
+from guests.bare.words import LOOPBACK, MEMCACHED_PORT, free_ports
 
 pytestmark = pytest.mark.vm
 

@@ -19,7 +19,8 @@ from dasec.lab.kit import facts, needs
 from dasec.lab.kit.results import Measured
 from dasec.lab.kit.sentinel import measuring
 from guests.bare.built import bare_guest
-from guests.bare.machine import Accelerator, why_not_kvm
+from guests.bare.machine import why_not_kvm
+from guests.bare.words import Accelerator
 from guests.built import HostCannotError
 from guests.libvirtd import missing_tools
 

@@ -23,6 +23,7 @@ from dasec.lab.load_tool import latencies
 from guests.bare import machine
 from guests.bare.client import Client, Memcached
 from guests.bare.domain import PREFIX, domain
+from guests.bare.words import Accelerator
 from guests.libvirtd import Libvirtd
 
 from .load import ANSWERS, KEYS, ORDERS, Answers, Orders
@@ -73,7 +74,7 @@ def staged(tree: Tree, directory: Path, situation: Situation) -> Iterator[Stage]
 
 
 def _placed(stack: ExitStack, tree: Tree, situation: Situation) -> machine.Bare:
-    accelerator = machine.Accelerator(situation.accelerator)
+    accelerator = Accelerator(situation.accelerator)
     guest = stack.enter_context(machine.running(accelerator, VCPUS, situation.guests.options))
     tree.place_process(guest.pid, MACHINE)
     return guest
@@ -95,7 +96,7 @@ def _domains(stack: ExitStack, daemon: Libvirtd, situation: Situation) -> list[m
     import libvirt
 
     connection = stack.enter_context(closing(libvirt.open(daemon.uri)))
-    accelerator, options = machine.Accelerator(situation.accelerator), situation.guests.options
+    accelerator, options = Accelerator(situation.accelerator), situation.guests.options
     return [
         stack.enter_context(domain(daemon, connection, accelerator, name, VCPUS, options))
         for name in situation.guests.names

@@ -30,8 +30,9 @@ from experiments.studies.bare.load import KEYS, Orders, arrivals_ns, drive
 from experiments.studies.bare.published import FOLDERS, latency, situations, worth
 from experiments.studies.bare.situation import Guests, Mix, Situation
 from experiments.studies.bare.wish import CRITICAL, Wish, groups, told
+from guests.bare import words
 from guests.bare.client import MOST_BYTES, VcpuStatistics
-from guests.bare.machine import Accelerator
+from guests.bare.words import Accelerator
 
 COUNTS = st.dictionaries(
     st.tuples(st.integers(0, 3), st.integers(0, 3)), st.integers(1, 1000), min_size=1, max_size=8
@@ -330,3 +331,17 @@ def test_what_a_guest_counted_is_what_its_counters_grew_by() -> None:
     before = [statistics((0, 5)), statistics((3, 0))]
     after = [statistics((0, 5)), statistics((10, 0))]
     assert counted(before, after) == {(0, 1): 7}
+
+
+@pytest.mark.parametrize("range_of_others", ["32768\t60999", "1024\t65535", "2000\t65535", "8192\t20000"])
+def test_a_guest_has_ports_that_nobody_gets_who_asks_for_none_where_there_are_some(
+    range_of_others: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "range"
+    file.write_text(range_of_others + "\n")
+    monkeypatch.setattr(words, "EPHEMERAL", file)
+    lowest = int(range_of_others.split()[0])
+    for _ in range(20):
+        ports = words.free_ports()
+        assert len({*ports}) == 2
+        assert all(1024 <= port < (lowest if lowest > 8000 else 65536) for port in ports)
