@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from .scenario import Scenario, Tenant
 from .tree import CLIENT, DAEMON, EMULATOR, LARGEST, MACHINE, NEUTRAL, TOP, Group
@@ -59,6 +60,12 @@ def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
 def home_of(tenant: Tenant, layout: GroupLayout) -> str:
     """The group that the workload's process starts in."""
     return MACHINE if layout is GroupLayout.FLAT else f"{MACHINE}/{tenant.name}"
+
+
+def vm_level(tree: str, tenant: Tenant, layout: GroupLayout) -> int:
+    """The depth of the groups that our scheduler takes for VMs, below a tree of that name: each has the
+    emulator's group in it, as libvirt's scopes have."""
+    return len((PurePosixPath(tree) / home_of(tenant, layout)).parts) - 1
 
 
 def managed_group(tenant: Tenant, layout: GroupLayout = GroupLayout.VM) -> str:

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ...errors import Refusal
 from ..load_tool import latencies
@@ -33,7 +33,7 @@ from .counters import CoresUsed, CpuUse, Mark, cores_between
 from .driver import RunningWork, WorkDone
 from .errors import StartMissed, failure
 from .home import TenantHome
-from .layout import managed_group
+from .layout import vm_level
 from .process import one_look, sleep_until
 from .results import RunResult, TenantResult
 from .rival import rival
@@ -194,9 +194,7 @@ def _managed(run: _Attempt, home: TenantHome, pids: tuple[int, ...]) -> Managed 
 
 
 def _vm_level(run: _Attempt) -> int:
-    """The depth of the tenants' groups, which our scheduler takes for VMs."""
-    group = PurePosixPath(run.bench.tree.name) / managed_group(run.homes[0].tenant, run.bench.plan.layout)
-    return len(group.parts) - 1
+    return vm_level(run.bench.tree.name, run.homes[0].tenant, run.bench.plan.layout)
 
 
 def _mark(run: _Attempt) -> Mark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -17,6 +17,7 @@ from dasec.lab.kit.layout import (
     managed_group,
     share_of,
     vcpu_group,
+    vm_level,
 )
 from dasec.lab.kit.scenario import SERVICE, Scenario, Tenant, fan_out, service
 from dasec.lab.kit.tree import CLIENT, DAEMON, EMULATOR, TOP, TOP_NAME, Group, Tree
@@ -82,6 +83,16 @@ def test_the_daemon_is_shown_all_vcpus_of_a_workload_and_nothing_else() -> None:
     for tenant in SCENARIO.tenants:
         below = [name for name in names(GroupLayout.VM) if name.startswith(f"{managed_group(tenant)}/")]
         assert below == [vcpu_group(tenant, GroupLayout.VM, index) for index in range(tenant.vcpus)]
+
+
+@pytest.mark.parametrize("layout", [GroupLayout.VM, GroupLayout.SHARED])
+def test_a_vm_to_our_scheduler_is_the_group_that_has_all_of_a_workloads_threads(layout: GroupLayout) -> None:
+    for tenant in SCENARIO.tenants:
+        top = PurePosixPath(f"/{TOP_NAME}", home_of(tenant, layout))
+        assert vm_level(f"/{TOP_NAME}", tenant, layout) == len(top.parents) == 3
+        assert PurePosixPath(f"/{TOP_NAME}", vcpu_group(tenant, layout, 0)).is_relative_to(top)
+    top = PurePosixPath(home_of(CACHE, layout))
+    assert PurePosixPath(emulator_group(CACHE, layout)).is_relative_to(top)
 
 
 def test_shares_are_what_the_groups_give() -> None:
