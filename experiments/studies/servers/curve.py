@@ -100,8 +100,8 @@ def draw(servers: Mapping[str, tuple[Point, ...]], path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    figure = Figure(figsize=(13, 4.2), dpi=110, layout="constrained")
-    panels = figure.subplots(1, len(servers))
+    figure = Figure(figsize=(1 + 4 * len(servers), 4.2), dpi=110, layout="constrained")
+    (panels,) = figure.subplots(1, len(servers), squeeze=False)
     for axes, (server, found) in zip(panels, servers.items(), strict=True):
         vms = [one.vms for one in found]
         for arm, (name, colour) in ARMS.items():

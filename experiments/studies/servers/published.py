@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +23,20 @@ from . import curve
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "servers.png"
 CURVES = RESULTS / "curve"
+PATCHED = RESULTS / "patched"
+"""On our patched 6.1."""
 ARMS = {CONTROL: "plain again", "critical": "`critical`", "oracle": "oracle", "scx": "`dasec scx`"}
 GAIN, NOTHING, HARM = "gain", "nothing", "harm"
-COLOURS = {CONTROL: "#999999", "critical": "#0072B2", "oracle": "#009E73", "scx": "#D55E00"}
+COLOURS = {
+    CONTROL: "#999999",
+    "critical": "#0072B2",
+    "oracle": "#009E73",
+    "scx": "#D55E00",
+    "dasec": "#CC79A7",
+}
+
+Arms = Mapping[str, str]
+"""By their names in results those of people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,24 +122,24 @@ def cells(results: Path = RESULTS) -> Iterator[Cell]:
         yield Cell(file.stem, done_in(lines))
 
 
-def table(found: tuple[Cell, ...]) -> str:
+def table(found: tuple[Cell, ...], arms: Arms = ARMS) -> str:
     """A row for each cell: how busy it was, how long requests took, and the arms over that."""
-    head = ["server", "busy", "plain: mean, p99 ms", *ARMS.values()]
-    return markdown_table(head, [list(_row(one)) for one in found])
+    head = ["server", "busy", "plain: mean, p99 ms", *arms.values()]
+    return markdown_table(head, [list(_row(one, arms)) for one in found])
 
 
-def _row(one: Cell) -> Iterator[str]:
+def _row(one: Cell, arms: Arms) -> Iterator[str]:
     yield one.file
     yield f"{one.busy:.0%}".replace("%", " %")
     yield f"{one.plain_ms('mean'):.2f}, {one.plain_ms('p99'):.1f}"
-    for arm in ARMS:
+    for arm in arms:
         yield " / ".join(effect(one.ratio(arm, metric)) for metric in JUDGED) if one.runs(arm) else "–"
 
 
-def words(found: tuple[Cell, ...]) -> str:
+def words(found: tuple[Cell, ...], arms: Arms = ARMS) -> str:
     """What each arm is worth in each cell; requests answered and CPU time used, over the plain kernel's."""
-    judged = [arm for arm in ARMS if arm != CONTROL]
-    head = ["server", *(ARMS[arm] for arm in judged)]
+    judged = [arm for arm in arms if arm != CONTROL]
+    head = ["server", *(arms[arm] for arm in judged)]
     return markdown_table(head, [[one.file, *(_worth(one, arm) for arm in judged)] for one in found])
 
 
@@ -148,40 +159,52 @@ def batch(found: tuple[Cell, ...]) -> str:
     return markdown_table(head, rows)
 
 
-def draw(found: tuple[Cell, ...], path: Path) -> None:
+def draw(found: tuple[Cell, ...], path: Path, arms: Arms = ARMS) -> None:
     """Mean and p99 of each arm over the plain kernel, with the interval over VMs."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.5), dpi=110, layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
+    tried = [arm for arm in arms if any(one.runs(arm) for one in found)]
+    axes, bar = figure.subplots(1, 2, sharey=True), 0.8 / len(tried)
     for axis, metric in zip(axes, JUDGED, strict=True):
-        for number, arm in enumerate(ARMS):
+        for number, arm in enumerate(tried):
             there = [(row, one.ratio(arm, metric)) for row, one in enumerate(found) if one.runs(arm)]
-            places = [row + (number - (len(ARMS) - 1) / 2) * 0.2 for row, _ in there]
+            places = [row + (number - (len(tried) - 1) / 2) * bar for row, _ in there]
             low = [one.ratio - one.low for _, one in there]
             high = [one.high - one.ratio for _, one in there]
             axis.bar(
                 places,
                 [one.ratio for _, one in there],
-                0.18,
+                bar * 0.9,
                 yerr=(low, high),
-                label=ARMS[arm].strip("`"),
+                label=arms[arm].strip("`"),
                 color=COLOURS[arm],
                 error_kw={"elinewidth": 0.8},
             )
         axis.axhline(1, color="#000000", linewidth=0.8)
         axis.set_xticks(range(len(found)), [one.file for one in found], fontsize=8, rotation=20)
         axis.set_title(f"{metric} over the plain kernel's")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(ARMS))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tried))
     figure.savefig(path)
 
 
 def publish() -> None:
     """Print and draw them."""
-    found = tuple(cells())
-    click.echo(table(found))
-    click.echo(words(found))
-    draw(found, PICTURE)
+    from . import sixteen  # which takes cells from here
+
+    found, hosts_of_sixteen = tuple(cells()), tuple(sixteen.hosts())
+    full = tuple(host.full for host in hosts_of_sixteen)
+    patched = tuple(cells(PATCHED))
+    click.echo(sixteen.table(hosts_of_sixteen))
+    click.echo(sixteen.alone(hosts_of_sixteen))
+    for some, picture in (
+        (found, PICTURE),
+        (full, sixteen.FOLDER / "sixteen.png"),
+        (patched, PATCHED / "patched.png"),
+    ):
+        click.echo(table(some))
+        click.echo(words(some))
+        draw(some, picture)
     hosts = curves()
     for host in hosts.values():
         click.echo(curve.table(host))
