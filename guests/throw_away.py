@@ -132,7 +132,7 @@ def debian_kernel(meta_package: str, modules: Sequence[str] = MODULES) -> GuestK
     )
 
 
-def newer_kernel() -> GuestKernel:
+def newer_kernel(modules: Sequence[str] = MODULES) -> GuestKernel:
     """The newest kernel of Debian 13's backports, which has sched_ext; downloaded once. Raises
     QemuMissingError where apt knows no archive for it."""
     tree = CACHE / NEWER
@@ -142,7 +142,7 @@ def newer_kernel() -> GuestKernel:
                 _unpack_newer(tree)
     release = (tree / "complete").read_text().strip()
     image = tree / "usr/lib/modules" / release / "vmlinuz"
-    return GuestKernel(release, image, tuple(modules_with_needs(tree, release, MODULES)))
+    return GuestKernel(release, image, tuple(modules_with_needs(tree, release, modules)))
 
 
 def run_in_guest(

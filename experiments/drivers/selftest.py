@@ -34,6 +34,7 @@ TRIALS: Mapping[str, Trial] = {
     "nginx": Trial(2, 200),
     "postgres": Trial(2, 200, options={"keys": "500"}),
     "rocksdb": Trial(2, 200, options={"keys": "500"}),
+    "kvm": Trial(2, 100),
     "go": Trial(2, 200),
     "java": Trial(2, 100),
     "tailbench": Trial(2, 200, options={"load-s": "0"}),

@@ -16,7 +16,7 @@ from dasec.lab.kit.driver import WorkOrder
 from dasec.lab.kit.scenario import Scenario, Tenant
 
 from ..drivers.beside import BATCH
-from ..drivers.servers import IN_COUNTED_GUESTS, SERVERS
+from ..drivers.servers import IN_COUNTED_GUESTS, MODULES, SERVERS
 from ..drivers.tailbench import TailBench
 from .arms import known
 from .blocks import Block
@@ -152,6 +152,11 @@ class Servers(Terms):
         for one in self.batch:
             found |= BATCH[one.driver].packages
         return found
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Of the kernel, that guests need."""
+        return tuple(dict.fromkeys(name for one in self.server for name in MODULES.get(one.driver, ())))
 
     @property
     def applications(self) -> tuple[str, ...]:

@@ -14,7 +14,14 @@ from guests.built import HostCannotError
 
 from ..places.counted.guests import host_of, measure
 from ..places.counted.image import Inside
-from ..places.counted.kernels import KERNELS, WITH_SCHED_EXT, configuration_of, kernel_for, release_of
+from ..places.counted.kernels import (
+    KERNELS,
+    WITH_SCHED_EXT,
+    configuration_of,
+    kernel_for,
+    modules_for,
+    release_of,
+)
 from ..places.counted.machine import Machine, Task, make_machine
 from ..places.counted.programs import Programs
 from ..plan.blocks import Block
@@ -74,12 +81,14 @@ def machine_for(experiment: Planned, out: Path) -> Machine:
 
 def inside_of(experiment: Planned) -> Inside:
     """What runs in it. Raises HostCannotError."""
-    programs = None
+    programs: Programs | None = None
+    modules: tuple[Path, ...] = ()
     if isinstance(experiment, Servers):
         programs = Programs.of(experiment.packages, experiment.applications)
+        modules = modules_for(experiment.kernel, experiment.modules) if experiment.modules else ()
     rivals = rivals_of(experiment.arms)
     options = options_of(kernel_for(experiment.kernel, experiment.machine)) if rivals else None
-    return replace(INSIDE, rivals=rivals, programs=programs, options=options)
+    return replace(INSIDE, rivals=rivals, programs=programs, options=options, modules=modules)
 
 
 def options_of(kernel: Path) -> tuple[str, Path] | None:

@@ -22,7 +22,7 @@ from guests.built import HostCannotError
 from guests.throw_away import missing_tools
 
 from ..places.counted.installed import Installed
-from ..places.counted.kernels import KERNELS, PATCHED, or_refuse
+from ..places.counted.kernels import KERNELS, PATCHED, WITHOUT_MODULES, or_refuse
 from ..places.counted.machine import TOOLS
 from ..places.ground import leaving_as_before, this_host
 from ..plan.blocks import Block, blocks_of
@@ -86,6 +86,9 @@ def _wrong(experiment: Planned) -> Iterator[str]:
     """What a guest, or the daemon, would refuse."""
     if experiment.place is not Place.HOST and experiment.kernel not in KERNELS:
         yield f"kernel: {experiment.kernel} is unknown: known are {', '.join(KERNELS)}"
+    if isinstance(experiment, Servers) and experiment.modules and experiment.kernel in WITHOUT_MODULES:
+        with_them = ", ".join(name for name in KERNELS if name not in WITHOUT_MODULES)
+        yield f"kernel: {experiment.kernel} has no module {experiment.modules[0]}: take one of {with_them}"
     if isinstance(experiment, Contests) and experiment.pinned and experiment.place is Place.HOST:
         yield "pinned: is of guests: leave it out"
     for variant in filter(None, map(variant_of, experiment.arms)):

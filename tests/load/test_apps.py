@@ -60,6 +60,11 @@ def test_an_application_does_something_that_is_measured(name: str, tmp_path: Pat
     assert (outcome.arrivals is not None) == (driver.kind is WorkKind.SERVICE)
 
 
+def test_a_trial_of_a_service_has_requests() -> None:
+    services = [name for name, driver in DRIVERS.items() if driver.kind is WorkKind.SERVICE]
+    assert [name for name in services if not trial_of(name).rate_per_s] == []
+
+
 @pytest.mark.parametrize("name", ["fanout", "memcached"])
 def test_same_seed_same_arrivals_and_another_seed_others(name: str, tmp_path: Path) -> None:
     found = []

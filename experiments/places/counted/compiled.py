@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from guests.bare.built import key as sources_of_the_guest
 from guests.boot import one_at_a_time
 from guests.built import HostCannotError
 from guests.packages import said
@@ -32,6 +33,8 @@ class Target:
     """From there up to what the variable names."""
     home: Callable[[], Path] | None = None
     """Where it is looked for in place of the packages."""
+    also: Callable[[], str] | None = None
+    """Says what it is made of beside the source here."""
 
 
 TARGETS: Mapping[str, Target] = {
@@ -42,6 +45,7 @@ TARGETS: Mapping[str, Target] = {
     "dasec-gluoncv": Target(
         "gluoncv", "GLUONCV", "lib/python*/site-packages/mxnet/libmxnet.so", 5, environment_folder
     ),
+    "dasec-kvm": Target("kvm", "QEMU", "usr/bin/qemu-system-x86_64", also=sources_of_the_guest),
     "dasec-gate.so": Target("gate", "CC", "usr/bin/gcc"),
 }
 """By their programs."""
@@ -53,6 +57,7 @@ def compiled(program: str, root: Path, cache: Path) -> Path:
     compiler = _compiler(target, root)
     known = compiler.stat()
     source = hashlib.sha256(f"{compiler} {known.st_size} {known.st_mtime_ns}".encode())
+    source.update(target.also().encode() if target.also else b"")
     for path in sorted(path for path in SOURCE.iterdir() if path.is_file()):
         source.update(path.name.encode() + path.read_bytes())
     made = cache / f"{target.name}-{source.hexdigest()[:16]}"

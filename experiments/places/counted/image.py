@@ -22,6 +22,7 @@ from pathlib import Path
 from dasec.bpf.libbpf import LIBRARY
 from guests.boot import EXIT_MARK, pack_initramfs
 from guests.built import HostCannotError
+from guests.throw_away import copy_modules
 
 from ...drivers.tailbench import GATE, ROOT
 from .installed import INSIDE
@@ -44,7 +45,7 @@ PLANNED = (
     "testbed",
 )
 DRIVERS = (
-    *("beside", "gluoncv", "gluoncv_exported", "gluoncv_inside", "keeping", "lats", "matrixmul"),
+    *("beside", "gluoncv", "gluoncv_exported", "gluoncv_inside", "keeping", "kvm", "lats", "matrixmul"),
     *("memcached", "nginx", "options", "postgres", "program", "redis", "rocksdb", "served", "servers"),
     *("services", "sysbench", "tailbench", "tailbench_apps", "tailbench_run"),
 )
@@ -52,6 +53,10 @@ FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
     *(REPOSITORY / f"experiments/drivers/{name}.py" for name in DRIVERS),
     *(HERE / f"{name}.py" for name in ("cpus", "inside", "speed")),
+    *(
+        REPOSITORY / f"guests/{name}.py"
+        for name in ("__init__", "bare/__init__", "bare/client", "bare/words")
+    ),
 )
 """What modules in guests import of ours beside the daemon."""
 
@@ -76,6 +81,7 @@ UTILITIES = ("chrt", "setpriv", "env")
 BOOT = REPOSITORY / "guests/boot.py"
 LOAD_SOURCE = REPOSITORY / "experiments/load"
 SITE = "usr/lib/site"
+NOT_LINKED = (".ko", ".elf")
 INIT = f"""#!/bin/busybox sh
 busybox mkdir -p /proc /sys /dev /tmp /run
 busybox mount -t proc proc /proc
@@ -85,6 +91,9 @@ busybox mount -t tmpfs tmpfs /tmp
 busybox mount -t tmpfs tmpfs /run
 busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox ip link set lo up
+for module in /modules/*; do
+    [ ! -e $module ] || busybox insmod $module || busybox echo "$module: not loaded"
+done
 export PATH=/bin HOME=/tmp PYTHONHOME=PREFIX PYTHONPATH=/{SITE} PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1
 export DASEC_LOAD=/bin/load DASEC_GATE=/{FOLDER}/{GATE} {ROOT}=/{INSIDE}
 PYTHON -m MODULE ${TASK}
@@ -100,7 +109,7 @@ exec /bin/busybox taskset $(/bin/busybox cat /run/service-cpus) PROGRAM "$@"
 LOAD = """#!/bin/busybox sh
 seat=/run/service-cpus
 first=
-case $1 in memcached | redis | http | postgres) seat=/run/client-cpus first="/bin/chrt -f 1" ;; esac
+case $1 in memcached | redis | http | postgres | bare) seat=/run/client-cpus first="/bin/chrt -f 1" ;; esac
 exec $first /bin/busybox taskset $(/bin/busybox cat $seat) /bin/dasec-load "$@"
 """
 """The load tool serves there, and asks from where it is measured. Who asks goes before whoever measures or
@@ -120,6 +129,8 @@ class Inside:
     """Modules that it has of its own beside FILES."""
     options: tuple[str, Path] | None = None
     """The kernel's release and the file with its options, where libbpf looks if a program asks for some."""
+    modules: tuple[Path, ...] = ()
+    """Of the kernel, in the order in which they are loaded."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -140,6 +151,8 @@ def build_id(inside: Inside) -> str:
         digest.update(path.name.encode() + path.read_bytes())
     if inside.options:
         digest.update(inside.options[0].encode() + inside.options[1].read_bytes())
+    for path in inside.modules:
+        digest.update(path.name.encode() + path.read_bytes())
     for content in inside.programs.contents() if inside.programs else ():
         digest.update(content)
     return digest.hexdigest()[:16]
@@ -179,6 +192,8 @@ def pack(scratch: Path, inside: Inside) -> Path:
     if inside.options:
         (tree / "boot").mkdir()
         shutil.copy(inside.options[1], tree / f"boot/config-{inside.options[0]}")
+    if inside.modules:
+        copy_modules(inside.modules, tree / "modules")
     _copy_library(tree, LIBRARY)
     if inside.programs:
         inside.programs.copy(tree, SEATED)
@@ -255,7 +270,7 @@ def _copy_library(tree: Path, name: str) -> None:
 
 def _copy_shared_objects(tree: Path, unpacked: Programs | None) -> None:
     """Whatever the dynamic linker would load for the programs and extension modules in the tree."""
-    programs = [path for path in tree.rglob("*") if path.is_file() and _is_elf(path)]
+    programs = [path for path in tree.rglob("*") if path.is_file() and _is_linked(path)]
     for needed in sorted(set(_needed(programs, unpacked))):
         target = tree / (unpacked.inside(needed) if unpacked else needed.relative_to("/"))
         if not target.exists():
@@ -265,9 +280,10 @@ def _copy_shared_objects(tree: Path, unpacked: Programs | None) -> None:
     subprocess.run(["strip", "--strip-unneeded", *map(str, programs)], stderr=subprocess.DEVNULL, check=False)
 
 
-def _is_elf(path: Path) -> bool:
+def _is_linked(path: Path) -> bool:
+    """Not so the kernel's modules, and what is a kernel itself."""
     with path.open("rb") as stream:
-        return stream.read(4) == b"\x7fELF"
+        return stream.read(4) == b"\x7fELF" and path.suffix not in NOT_LINKED
 
 
 def _needed(programs: Iterable[Path], unpacked: Programs | None) -> Iterator[Path]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
 from guests.built import HostCannotError, patched_image, sched_ext_image
 from guests.qemu import QemuMissingError
-from guests.throw_away import debian_kernel, newer_kernel
+from guests.throw_away import GuestKernel, debian_kernel, newer_kernel
 
 from .cpus import Cpus
 from .machine import Machine
@@ -25,6 +25,7 @@ KERNELS = {
     NEWER: "the newest of Debian 13's backports, with sched_ext",
 }
 WITH_SCHED_EXT = (SCHED_EXT, NEWER)
+WITHOUT_MODULES = (PATCHED, SCHED_EXT)
 _DEBIAN = "linux-image-6.12-amd64"
 
 PATCHED_CPUS = 64
@@ -40,8 +41,17 @@ def kernel_for(kernel: str, cpus: Cpus) -> Path:
     if kernel == PATCHED and cpus.total > PATCHED_CPUS:
         most = f"kernel {kernel} has at most {PATCHED_CPUS - 1}: take --kernel 6.12"
         raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --cpus: {cpus.services}: {most}")
-    made = {PATCHED: patched_image, SCHED_EXT: sched_ext_image, NEWER: _newer_image}.get(kernel)
-    return made() if made else debian_kernel(_DEBIAN).image
+    ours = {PATCHED: patched_image, SCHED_EXT: sched_ext_image}.get(kernel)
+    return ours() if ours else _debian(kernel, ()).image
+
+
+def modules_for(kernel: str, names: Sequence[str]) -> tuple[Path, ...]:
+    """The files of these modules of it, and of those that they need, in loading order."""
+    return () if kernel in WITHOUT_MODULES else _debian(kernel, names).modules
+
+
+def _debian(kernel: str, modules: Sequence[str]) -> GuestKernel:
+    return newer_kernel(modules) if kernel == NEWER else debian_kernel(_DEBIAN, modules)
 
 
 def configuration_of(image: Path) -> Path | None:
@@ -55,10 +65,6 @@ def release_of(image: Path) -> str:
     content = image.read_bytes()
     begin = FIRST_SECTOR + int.from_bytes(content[VERSION_AT : VERSION_AT + 2], "little")
     return content[begin:].split(b" ", 1)[0].decode("ascii")
-
-
-def _newer_image() -> Path:
-    return newer_kernel().image
 
 
 def or_refuse(make: Callable[[], Machine]) -> Machine:

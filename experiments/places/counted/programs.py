@@ -23,7 +23,7 @@ FOLDER = "programs"
 LIBRARY = ".so"
 """Nobody starts what ends so."""
 
-RUNTIMES = ("dasec-java", "dasec-postgres", "dasec-gluoncv")
+RUNTIMES = ("dasec-java", "dasec-postgres", "dasec-gluoncv", "dasec-kvm")
 """Programs whose files are in a folder of their own, which goes along as it is."""
 
 PLACES = ("usr/sbin", "usr/bin")

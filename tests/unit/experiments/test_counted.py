@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from dasec.config.config import check
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.controller import Managed, configuration
 from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus
-from experiments.places.counted.image import REPOSITORY, Inside, build_id
+from experiments.places.counted.image import LOAD, REPOSITORY, Inside, build_id
 from experiments.places.counted.inside import unhurried
 from experiments.places.counted.kernels import configuration_of, release_of
 from experiments.places.counted.machine import Machine, Task
@@ -102,3 +103,12 @@ def test_other_options_are_another_build(tmp_path: Path) -> None:
         file.write_text(options, encoding="utf-8")
         builds.add(build_id(replace(INSIDE, options=("6.12.117-scx", file))))
     assert len({build_id(INSIDE), *builds}) == 3
+
+
+def test_whoever_asks_has_a_cpu_of_its_own_and_goes_first_there() -> None:
+    """All clients of the load tool do: whoever is asked has the other CPUs."""
+    source = (REPOSITORY / "experiments/load/src/main.c").read_text(encoding="utf-8")
+    clients = set(re.findall(r'{"(\w+)", "an open-loop ', source))
+    assert "memcached" in clients
+    (seated,) = re.findall(r"case \$1 in (.*)\) seat=/run/client-cpus", LOAD)
+    assert set(seated.split(" | ")) == clients

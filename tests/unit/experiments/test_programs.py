@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from experiments.drivers.gluoncv import IMAGES, IN_GUESTS
+from experiments.drivers.kvm import Kvm
 from experiments.drivers.postgres import Postgres
 from experiments.drivers.rocksdb import RocksDb
 from experiments.drivers.servers import SERVERS, TAILBENCH
@@ -52,6 +54,31 @@ def test_another_compiler_or_source_compiles_anew(
     assert len({first, second, compiled("dasec-go", root, tmp_path / "cache")}) == 3
 
 
+def test_a_virtual_machine_is_put_together_once_of_qemu_its_firmware_and_the_guest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qemu, firmware = tmp_path / "root/usr/bin/qemu-system-x86_64", tmp_path / "root/usr/share/qemu"
+    for file in (qemu, firmware / "pvh.bin", firmware / "qboot.rom"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"the packages' {file.name}")
+    made = compiled("dasec-kvm", tmp_path / "root", tmp_path / "cache")
+    home = made.resolve().parents[1]
+    assert {
+        str(file.relative_to(home)): file.read_text()
+        for file in home.rglob("*")
+        if file.is_file() and file.suffix != ".elf" and file.name != "start"
+    } == {
+        "bin/qemu-system-x86_64": "the packages' qemu-system-x86_64",
+        "share/qemu/pvh.bin": "the packages' pvh.bin",
+        "share/qemu/qboot.rom": "the packages' qboot.rom",
+    }
+    assert (home / "bare.elf").read_bytes().startswith(b"\x7fELF")
+    assert compiled("dasec-kvm", tmp_path / "root", tmp_path / "cache") == made
+    another = replace(TARGETS["dasec-kvm"], also=lambda: "another guest")
+    monkeypatch.setattr(compiling, "TARGETS", {**TARGETS, "dasec-kvm": another})
+    assert compiled("dasec-kvm", tmp_path / "root", tmp_path / "cache") != made
+
+
 def test_a_compiler_that_fails_is_one_line_with_its_words(root: Path, tmp_path: Path) -> None:
     (root / "usr/bin/go").write_text("#!/bin/sh\necho 'service.go: too new' >&2\nexit 2\n")
     with pytest.raises(HostCannotError, match="too new"):
@@ -90,7 +117,8 @@ def test_without_gluoncvs_environment_a_guest_says_what_makes_it(
 
 
 def test_what_is_made_of_our_source_is_what_our_drivers_start() -> None:
-    assert set(TARGETS) == {GATE, *(one.program for one in (Postgres(), RocksDb(), *OWN_SERVICES, IMAGES))}
+    ours = (Postgres(), RocksDb(), Kvm(), *OWN_SERVICES, IMAGES)
+    assert set(TARGETS) == {GATE, *(one.program for one in ours)}
     assert {one.program for one in TAILBENCH} == {GATE}
     assert set(TARGETS) <= {server.program for server in SERVERS.values()}
 

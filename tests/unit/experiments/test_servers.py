@@ -19,7 +19,7 @@ from experiments.run.guests import task_for
 from experiments.run.planned import experiment_in, missing_here
 
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/servers"
-FILES = sorted(HERE.glob("*.toml"))
+FILES = sorted((*HERE.glob("*.toml"), *HERE.with_name("kvm").glob("*.toml")))
 
 ONE = """
 cpus = 4
@@ -78,6 +78,18 @@ def test_a_check_says_that_the_users_applications_are_not_there(
     monkeypatch.delenv("TAILBENCH_DIR", raising=False)
     lines = [line for line in missing_here(read(file)) if "TAILBENCH_DIR" in line]
     assert lines == ["TAILBENCH_DIR: not set: name the folder of an installation with silo"]
+
+
+def test_a_kernel_without_modules_has_no_virtual_machines(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(ONE.replace('"memcached"', '"kvm"').replace("cpus = 4", 'cpus = 4\nkernel = "sched_ext"'))
+    with pytest.raises(Refusal) as refused:
+        read(file)
+    assert refused.value.lines[-1].endswith(
+        "kernel: sched_ext has no module kvm_amd: take one of 6.12, newer"
+    )
+    file.write_text(ONE.replace('"memcached"', '"kvm"'))
+    assert read(file).modules == ("kvm_amd",)
 
 
 BESIDE = """
@@ -154,7 +166,7 @@ def test_a_server_that_nobody_knows_is_refused_with_those_that_are_known(tmp_pat
     file.write_text(ONE.replace('"memcached"', '"oracle"'))
     with pytest.raises(
         Refusal,
-        match="oracle is unknown: known are memcached, redis, nginx, postgres, rocksdb, go, java, tailbench-",
+        match="oracle is unknown: known are memcached, redis, nginx, postgres, rocksdb, kvm, go, java, tail",
     ):
         read(file)
 
