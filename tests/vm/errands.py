@@ -127,14 +127,18 @@ class TwoCaches:
 
 
 @dataclass(frozen=True, slots=True)
-class ShortNested:
-    """The smallest cell of our scheduler's study, in short: its arms, and what was measured."""
+class ShortCell:
+    """The one cell of a study's file on our scheduler, in short: its arms, and what was measured."""
+
+    file: str
+    kernel: str
+    lead_s: float
 
     def __call__(self) -> Mapping[str, Seen]:
-        sched_ext_image()
-        short = {"policies": ["scx"], "seconds": 2.0, "lead_s": 1.0, "warmup_s": 0.5}
+        kernel_named(self.kernel)
+        short = {"policies": ["scx"], "seconds": 2.0, "lead_s": self.lead_s, "warmup_s": 0.5}
         told = [part for key, value in short.items() for part in ("--set", f"{key}={json.dumps(value)}")]
-        file = "experiments/studies/sched_ext/nested.toml"
+        file = f"experiments/studies/{self.file}"
         with tempfile.TemporaryDirectory() as scratch:
             command = [sys.executable, "-m", "experiments", "run", file, *told, "--guests", "1", "--anyway"]
             subprocess.run([*command, "--out", scratch], cwd=REPOSITORY, check=True, capture_output=True)

@@ -82,13 +82,14 @@ def test_a_check_says_that_the_users_applications_are_not_there(
 
 def test_a_kernel_without_modules_has_no_virtual_machines(tmp_path: Path) -> None:
     file = tmp_path / "one.toml"
-    file.write_text(ONE.replace('"memcached"', '"kvm"').replace("cpus = 4", 'cpus = 4\nkernel = "sched_ext"'))
+    kvm = ONE.replace('"memcached"', '"kvm"') + "threads = 2\n"
+    file.write_text(kvm.replace("cpus = 4", 'cpus = 4\nkernel = "sched_ext"'))
     with pytest.raises(Refusal) as refused:
         read(file)
     assert refused.value.lines[-1].endswith(
         "kernel: sched_ext has no module kvm_amd: take one of 6.12, newer"
     )
-    file.write_text(ONE.replace('"memcached"', '"kvm"'))
+    file.write_text(kvm)
     assert read(file).modules == ("kvm_amd",)
 
 

@@ -1,0 +1,69 @@
+"""What is published of KVM virtual machines in counted guests is what was kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dasec.lab.kit.arms import NONE
+from experiments.results.analysis import JUDGED
+from experiments.studies.kvm.published import ALL_ARMS, CURVE, RESULTS
+from experiments.studies.servers import curve
+from experiments.studies.servers.published import Cell, cells, table, words
+
+TOP = Path(__file__).resolve().parents[3]
+PAGE = (TOP / "experiments/studies/kvm/README.md").read_text()
+FIRST_PAGE, FINDINGS = (TOP / "README.md").read_text(), (TOP / "docs/findings.md").read_text()
+KEPT = {cell.file: cell for cell in cells(RESULTS)}
+POINTS = curve.points(CURVE)
+
+
+def test_the_kept_runs_give_the_published_tables() -> None:
+    kept = tuple(KEPT.values())
+    assert table(kept, ALL_ARMS) in PAGE
+    assert words(kept, ALL_ARMS) in PAGE
+    assert curve.table(POINTS) in PAGE
+    assert curve.held({"kvm": POINTS}) in PAGE
+
+
+@pytest.mark.parametrize("cell", KEPT.values(), ids=KEPT)
+def test_every_arm_answered_all_requests_and_all_but_the_papers_rules_did_all_work(cell: Cell) -> None:
+    for run in (run for block in cell.blocks for run in block.runs):
+        assert all(one.errors == one.unfinished == 0 for one in run.tenants)
+        requests, cores = cell.done(run.arm)
+        assert requests == pytest.approx(1, abs=0.01)
+        assert cores > (0.85 if run.arm == "dasec" else 0.96)
+
+
+def test_on_our_own_scheduler_requests_take_about_as_long_as_those_of_one_machine_alone() -> None:
+    alone = {metric: POINTS[0].block.of(NONE).tenants[0].value(metric) / 1e6 for metric in JUDGED}
+    for name in ("busy", "shared", "sixteen"):
+        cell = KEPT[name]
+        assert cell.word("scx") == "gain"
+        assert cell.ms("scx", "mean") < 1.15 * alone["mean"]
+        assert cell.ms("scx", "p99") < 1.2 * alone["p99"]
+        assert cell.plain_ms("p99") > 6 * alone["p99"]
+    busy = KEPT["busy"]
+    for metric, most in (("mean", 0.29), ("p99", 0.145)):
+        pairs = zip(busy.runs("scx")[0].tenants, busy.runs(NONE)[0].tenants, strict=True)
+        assert max(ours.value(metric) / plain.value(metric) for ours, plain in pairs) < most
+
+
+def test_on_debians_own_kernel_critical_gains_what_the_oracle_does() -> None:
+    cell = KEPT["debian"]
+    assert cell.word("critical") == cell.word("oracle") == "gain"
+    for metric, more in (("mean", 0.02), ("p99", 0.05)):
+        assert cell.ratio("critical", metric).ratio < cell.ratio("oracle", metric).ratio + more
+
+
+def test_other_pages_have_the_same_figures() -> None:
+    def short(ratio: float) -> str:
+        return f"{ratio:.2f}"
+
+    mean, p99 = (short(KEPT["busy"].ratio("scx", metric).ratio) for metric in JUDGED)
+    assert f"([{mean}, {p99}](experiments/studies/kvm/README.md#result))" in FIRST_PAGE
+    for cell in KEPT.values():
+        for arm in filter(cell.runs, ("critical", "oracle", "scx")):
+            figures = ", ".join(short(cell.ratio(arm, one).ratio).removeprefix("0") for one in JUDGED)
+            assert f"| {cell.word(arm)}: {figures} |" in FINDINGS
