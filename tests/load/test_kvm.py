@@ -81,7 +81,7 @@ def test_all_requests_are_answered_by_threads_of_kvm(
     tool: Tool, tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if why := why_not_kvm():
-        pytest.skip(f"{why}; tests/vm/test_servers.py has it on an emulated machine that does")
+        pytest.skip(f"{why}; tests/vm/test_latencies.py has it on an emulated machine that does")
     monkeypatch.setenv("DASEC_LOAD", str(tool.path))
     monkeypatch.setattr(services, "BUILT", tmp_path / "built")
     made = (
