@@ -11,6 +11,7 @@ from ..servers.published import ARMS, cells, draw, table, words
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "kvm.png"
+SEEDS = RESULTS / "seeds"
 CURVES = RESULTS / "curve"
 CURVE = CURVES / "curve.jsonl"
 ALL_ARMS = {**ARMS, "dasec": "`dasec`"}
@@ -22,6 +23,7 @@ def publish() -> None:
     found, points = tuple(cells(RESULTS)), curve.points(CURVE)
     click.echo(table(found, ALL_ARMS))
     click.echo(words(found, ALL_ARMS))
+    click.echo(table(tuple(cells(SEEDS))))
     draw(found, PICTURE, ALL_ARMS)
     click.echo(curve.table(points))
     click.echo(curve.held({"kvm": points}))
