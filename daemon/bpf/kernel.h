@@ -71,17 +71,20 @@ struct sched_info {
 
 struct bpf_local_storage;
 
+/*
+ * What is small and never negative has no sign here, whatever the kernel says: libbpf makes a read as wide as the kernel has the
+ * field only if neither has one. on_cpu and on_rq were int, and are u8 in 7.3.
+ */
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
-	/* An int, in 7.3 a u8: libbpf makes a read as wide as the kernel has it if neither has a sign. */
 	unsigned int on_cpu;
 	unsigned int on_rq;
 	unsigned int policy;
-	int static_prio;
+	unsigned int static_prio;
 	struct cpumask cpus_mask;
 	struct task_group *sched_task_group;
-	int exit_state;
+	unsigned int exit_state;
 	__s32 pid;
 	struct sched_entity se;
 	struct sched_info sched_info;

@@ -4,7 +4,6 @@ vm-images/bare: it has no kernel of its own, so it comes up within a second wher
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from collections.abc import Mapping
 from contextlib import closing
@@ -119,7 +118,7 @@ def _background(order: WorkOrder, options: Mapping[str, str]) -> str:
     burst_us, rest_us = whole(order, "burst-us", options["burst-us"]), 0.0
     with contextlib.suppress(ValueError, ZeroDivisionError):
         rest_us = SECOND_US / float(options["bursts-per-s"]) - burst_us
-    if math.isnan(rest_us) or not 1 <= rest_us <= MOST_REST_US:
+    if not 1 <= rest_us <= MOST_REST_US:
         wanted = f"must leave a rest of 1 us to {MOST_REST_US / SECOND_US:.1f} s after each of {burst_us} us"
         raise refusal(order, "bursts-per-s", f"{wanted}, got '{options['bursts-per-s']}'")
     mask = ((1 << background_of(order, options)) - 1) << order.threads

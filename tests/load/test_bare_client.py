@@ -15,8 +15,8 @@ from guests.bare.client import REQUEST, Kind, Request
 
 from .tool import Node, Tool
 
-ANSWER_S = 0.2
-"""How long the server waits for another request before it takes all for said."""
+POLL_S = 0.2
+"""How often the server looks whether all is over."""
 
 Answer = Callable[[int, bytes], list[bytes]]
 """What is sent back for a request by its number: any number of datagrams."""
@@ -27,7 +27,7 @@ def echo(number: int, asked: bytes) -> list[bytes]:  # noqa: ARG001  # an Answer
 
 
 class Server:
-    """Takes what comes until nothing does, and remembers it with who sent it."""
+    """Takes what comes until all is over, and remembers it with who sent it."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -41,7 +41,7 @@ class Server:
         return str(self.socket.getsockname()[1])
 
     def serve(self) -> None:
-        self.socket.settimeout(ANSWER_S)
+        self.socket.settimeout(POLL_S)
         while not self.over:
             try:
                 asked, sender = self.socket.recvfrom(2048)

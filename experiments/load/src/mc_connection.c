@@ -105,9 +105,12 @@ static bool take_replies(struct mc_connection *connection, uint64_t now_ns)
 	size_t done = 0, used;
 	enum mc_reply reply;
 
-	connection->parser.expected = connection->pending[connection->oldest % MOST_PENDING].request;
-	while ((reply = connection->parser.protocol->parse(&connection->parser, connection->in + done,
-							   connection->in_fill - done, &used)) != MC_INCOMPLETE) {
+	for (;;) {
+		connection->parser.expected = connection->pending[connection->oldest % MOST_PENDING].request;
+		reply = connection->parser.protocol->parse(&connection->parser, connection->in + done,
+							   connection->in_fill - done, &used);
+		if (reply == MC_INCOMPLETE)
+			break;
 		if (!used || connection->oldest == connection->first_unsent)
 			return false;
 		done += used;
@@ -115,7 +118,6 @@ static bool take_replies(struct mc_connection *connection, uint64_t now_ns)
 			connection->listener.owner,
 			connection->pending[connection->oldest++ % MOST_PENDING].request, reply,
 			now_ns);
-		connection->parser.expected = connection->pending[connection->oldest % MOST_PENDING].request;
 	}
 	done += used;
 	memmove(connection->in, connection->in + done, connection->in_fill - done);
