@@ -143,7 +143,7 @@ class BpfObject:
         self._handle: int | None = handle
         self._links: dict[str, int] = {}
         self._maps: list[mmap.mmap] = []
-        self._descriptors: list[int] = []
+        self._descriptors: dict[str, int] = {}
 
     def program(self, name: str, context: ctypes.Structure) -> Program:
         """The `syscall` program of that name, with its context."""
@@ -157,10 +157,12 @@ class BpfObject:
         self._links[name] = link
 
     def detach(self, name: str) -> None:
-        """It runs no more, until it is attached again. Idempotent."""
-        link = self._links.pop(name, None)
+        """The program, or the operations, run no more, until they are attached again. Idempotent."""
+        link, descriptor = self._links.pop(name, None), self._descriptors.pop(name, None)
         if link is not None:
             _library().bpf_link__destroy(_Pointer(link))
+        if descriptor is not None:
+            os.close(descriptor)
 
     def attach_operations(self, name: str) -> None:
         """Let the kernel call the operations (struct_ops) of that map, for as long as this process lives and
@@ -178,7 +180,7 @@ class BpfObject:
         made = _libc().syscall(_SYS_BPF, _BPF_LINK_CREATE, asked, len(asked))
         if made < 0:
             raise BpfUnavailable(f"the kernel does not take {name}: {_why(ctypes.get_errno())}")
-        self._descriptors.append(made)
+        self._descriptors[name] = made
 
     def map_descriptor(self, name: str) -> int:
         """The descriptor of a map, for as long as the object is open."""
@@ -198,18 +200,14 @@ class BpfObject:
         """Detach, unload, free. Idempotent; views that are still exported stay readable."""
         if self._handle is None:
             return
-        for link in self._links.values():
-            _library().bpf_link__destroy(_Pointer(link))
-        for descriptor in self._descriptors:
-            os.close(descriptor)
+        for name in (*self._links, *self._descriptors):
+            self.detach(name)
         for view in self._maps:
             with contextlib.suppress(BufferError):
                 view.close()
         _library().bpf_object__close(_Pointer(self._handle))
         self._handle = None
-        self._links.clear()
         self._maps.clear()
-        self._descriptors.clear()
 
     def __enter__(self) -> BpfObject:
         return self

@@ -12,7 +12,7 @@ from .edges import Activity, Edge
 
 _TIMES = struct.Struct("<II15QII")
 _EDGES = struct.Struct("<6I12Q")
-"""The two parts of struct thread (bpf/wake_edges.bpf.c)."""
+"""The two parts of struct activity (bpf/edges_state.h)."""
 
 _NEAR = 6
 ROW_BYTES = _TIMES.size + _EDGES.size

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from ..linux import cpus, sched_ext
 from ..linux.one_line import one_line
+from ..model import Level
+from .extent import Extent
 from .libbpf import BpfObject, BpfUnavailable, load
 
 OBJECT = "scx_dasec"
@@ -31,6 +33,9 @@ REST = 1
 
 MS = 1_000_000
 _UNTIL = struct.Struct("=Q")
+_FLAG = struct.Struct("=I")
+
+NOTHING = Extent(Level.NONE, slots=1, edges=1)
 
 
 class Options(ctypes.Structure):
@@ -54,6 +59,7 @@ class Options(ctypes.Structure):
         ("caches", ctypes.c_uint32),
         ("is_hybrid", ctypes.c_uint32),
         ("nodes", ctypes.c_uint32),
+        ("counts_switches", ctypes.c_uint32),
         ("cache_of", ctypes.c_uint16 * MAX_CPUS),
         ("node_of", ctypes.c_uint16 * MAX_CPUS),
         ("is_largest", ctypes.c_uint8 * MAX_CPUS),
@@ -146,22 +152,32 @@ def options(vm_level: int, sysfs: str = cpus.SYSFS) -> Options:
 
 
 class Scheduler:
-    """Loaded, until close() or the end of this process. `partial`: it schedules threads of policy SCHED_EXT
-    only, after all that the kernel's own has to run. Raises BpfUnavailable where it cannot be loaded."""
+    """In the kernel, until close() or the end of this process; it schedules from begin() to end(). `partial`:
+    threads of policy SCHED_EXT only, after all that the kernel's own has to run. `extent`: what a monitor may
+    count of the threads that it follows (wake_edges.py), in its maps. Raises BpfUnavailable where it cannot
+    be loaded."""
 
-    def __init__(self, chosen: Options, *, partial: bool = False) -> None:
+    def __init__(self, chosen: Options, *, partial: bool = False, extent: Extent = NOTHING) -> None:
         refuse_what_it_cannot_keep()
-        operations = PARTIAL if partial else OPERATIONS
+        self._operations = PARTIAL if partial else OPERATIONS
         self._level = chosen.vm_level
-        self._object = _verified(chosen, operations)
+        self.object = _verified(chosen, self._operations, extent)
         try:
-            self._ending = self._object.view("endings", ctypes.sizeof(_Ending))
-            self._vms = self._object.view("vms", MAX_VMS * ctypes.sizeof(_Vm))
-            self._attended = self._object.view("attended", _UNTIL.size, writable=True)
-            self._object.attach_operations(operations)
+            self._ending = self.object.view("endings", ctypes.sizeof(_Ending))
+            self._vms = self.object.view("vms", MAX_VMS * ctypes.sizeof(_Vm))
+            self._attended = self.object.view("attended", _UNTIL.size, writable=True)
+            self._counting = self.object.view(".data.counting", _FLAG.size, writable=True)
         except BaseException:
-            self._object.close()
+            self.object.close()
             raise
+
+    def begin(self) -> None:
+        """From now on it schedules. Raises BpfUnavailable."""
+        self.object.attach_operations(self._operations)
+
+    def end(self) -> None:
+        """Give the kernel its own scheduler back; what was counted stays. Idempotent."""
+        self.object.detach(self._operations)
 
     def ended(self) -> str | None:
         """None while it schedules; else why the kernel put it out, in one line."""
@@ -175,6 +191,10 @@ class Scheduler:
         """Until then (CLOCK_MONOTONIC) it goes by what is said of threads (linux/extwords.py)."""
         _UNTIL.pack_into(self._attended, 0, until_ns)
 
+    def count_switches(self, wanted: bool) -> None:
+        """See CountsSwitches."""
+        _FLAG.pack_into(self._counting, 0, wanted)
+
     def vms(self) -> list[VmTime]:
         """All VMs, the rest of the system, and groups above VMs that have run something of their own."""
         found = list((_Vm * MAX_VMS).from_buffer_copy(self._vms))
@@ -185,10 +205,15 @@ class Scheduler:
         ]
 
     def close(self) -> None:
-        """Give the kernel its own scheduler back."""
-        self._object.close()
+        """Give the kernel its own scheduler back, and leave nothing in it. Idempotent."""
+        self.object.close()
 
     def __enter__(self) -> Scheduler:
+        try:
+            self.begin()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(
@@ -266,18 +291,21 @@ def why_not_tried(vm_level: int) -> str | None:
     if (why := why_not()) is not None:
         return why
     try:
-        _verified(options(vm_level), OPERATIONS).close()
+        _verified(options(vm_level), OPERATIONS, NOTHING).close()
     except BpfUnavailable as error:
         return str(error)
     return None
 
 
-def _verified(chosen: Options, operations: str) -> BpfObject:
+def _verified(chosen: Options, operations: str, extent: Extent) -> BpfObject:
     """In the kernel, and scheduling nobody yet."""
+    told = Options.from_buffer_copy(chosen)
+    told.counts_switches = extent.level is Level.FULL
     return load(
         OBJECT,
-        sizes={"stays": (1 + chosen.cpus) * MAX_VMS},
-        options=chosen,
+        sizes={"stays": (1 + chosen.cpus) * MAX_VMS, **extent.sizes()},
+        without=extent.left_out(),
+        options=told,
         operations=operations,
         sleepable=SLEEPABLE,
     )

@@ -11,7 +11,7 @@
  * furthest behind of those that wait. Of several the one whose critical threads have waited longest. Such a thread preempts
  * others when it wakes up.
  */
-#include "scx_critical.h"
+#include "scx_counts.h"
 #include "scx_idle.h"
 #include "scx_meet.h"
 #include "scx_tree.h"
@@ -417,6 +417,7 @@ void BPF_PROG(dasec_running, struct task_struct *p)
 	if (!c)
 		return;
 	end_wait(t, now);
+	count_dispatch(t, now);
 	t->charged = p->se.sum_exec_runtime;
 	c->vm = t->vm;
 	c->class = t->class;
@@ -446,6 +447,8 @@ void BPF_PROG(dasec_stopping, struct task_struct *p, bool runnable)
 	if (t) {
 		charge(p, t);
 		give_back(t);
+		if (runnable)
+			count_preemption(t);
 	}
 	if (c)
 		c->class = NOBODY;
@@ -494,6 +497,8 @@ void BPF_PROG(dasec_quiescent, struct task_struct *p, __u64 deq_flags)
 	if (!t)
 		return;
 	end_wait(t, now);
+	if (deq_flags & SCX_DEQ_SLEEP)
+		count_sleep(t, now);
 	if (t->vm == KERNEL)
 		return;
 	v = vm_at(t->vm);

@@ -3,6 +3,7 @@
 #ifndef DASEC_SCX_STATE_H
 #define DASEC_SCX_STATE_H
 
+#include "edges_state.h"
 #include "scx_kernel.h"
 
 #define MAX_CPUS 1024
@@ -40,6 +41,7 @@ struct options {
 	__u32 caches; /* last-level ones */
 	__u32 is_hybrid; /* capacities differ */
 	__u32 nodes; /* 0: there is one, or none is larger than a cache */
+	__u32 counts_switches; /* for whoever follows threads (scx_counts.h) */
 	__u16 cache_of[MAX_CPUS];
 	__u16 node_of[MAX_CPUS];
 	__u8 is_largest[MAX_CPUS]; /* of capacity */
@@ -66,6 +68,7 @@ struct thread {
 	__u32 chain;	   /* the part that was chained */
 	__u64 bucket_ns;
 	__u64 leaked_at;
+	struct followed followed; /* by the daemon, if it has a serial number */
 };
 
 /* Also of a group above VMs, for the threads that it has itself. The first seven are read by daemon/bpf/scx.py. */

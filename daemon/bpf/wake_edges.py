@@ -15,22 +15,14 @@ import time
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ..model import Level, VcpuId
 from ..parts import fair_parts
 from . import libbpf
 from .edges import Activity, Edge, NoEdges, Reading, WakeEdges, Wakers
+from .extent import ALL, OURS, PROGRAMS, SWITCHING, Extent, brackets
 from .rows import ROW_BYTES, Shown, SlotRows
-
-SLOTS = 4096
-EDGES = 16_384
-"""Reading walks over room as well as over edges: 0.03 ms for this many (docs/measurements.md)."""
-
-INTERRUPTS = ("local_timer", "irq_handler", "call_function", "call_function_single", "irq_work", "softirq")
-_BRACKETS = tuple(f"{name}_{end}" for name in INTERRUPTS for end in ("ends", "begins"))
-"""The end first: attaching sends interrupts itself, and one that only began would never end."""
-
-_PROGRAMS = {Level.EDGES: ("waking_edges",), Level.FULL: ("switching", "waking_full")}
 
 _MISSED = 2
 """Its place in struct totals."""
@@ -61,21 +53,39 @@ class _Place:
     shown: Shown = field(default_factory=Shown)
 
 
-class BpfEdges:
-    """A WakeEdges that counts in the kernel. Raises libbpf.BpfUnavailable when made where it cannot."""
+class CountsSwitches(Protocol):
+    """A scheduler that sees by itself when threads get and lose their CPUs (scx_counts.h)."""
 
-    def __init__(self, level: Level, slots: int = SLOTS, edges: int = EDGES) -> None:
+    @property
+    def object(self) -> libbpf.BpfObject:
+        """Loaded for the extent of the monitor, all of whose other programs are in it, too."""
+
+    def count_switches(self, wanted: bool) -> None:
+        """Count them, or do not."""
+
+
+class BpfEdges:
+    """A WakeEdges that counts in the kernel; by a `scheduler` that counts switches, in that one's object and
+    as long as it is open. Raises libbpf.BpfUnavailable when made where it cannot."""
+
+    def __init__(self, extent: Extent, scheduler: CountsSwitches | None = None) -> None:
+        level, slots, edges = extent
         self.level = level
-        self.note = f"BPF monitor at sched_waking, {level}: at most {slots} threads and {edges} edges"
-        others = [name for other in _PROGRAMS if other is not level for name in _PROGRAMS[other]]
-        past = slots if level is Level.FULL else 1
-        sizes = {"threads": slots, "pasts": past, "edges": edges}
-        self._object = libbpf.load("wake_edges", sizes=sizes, without=others)
+        where = "sched_waking" if scheduler is None else "sched_waking and in our scheduler"
+        self.note = f"BPF monitor at {where}, {level}: at most {slots} threads and {edges} edges"
+        self._scheduler = scheduler
+        if scheduler is None:
+            loaded = libbpf.load("wake_edges", sizes=extent.sizes(), without=extent.left_out())
+        else:
+            loaded = scheduler.object
+        self._object, self._is_own = loaded, scheduler is None
+        self._brackets = brackets(ALL if scheduler is None else OURS)
         try:
-            for program in (*_BRACKETS, *_PROGRAMS[level]):
+            for program in self._brackets:
                 self._object.attach(program)
+            self._attach_all()
         except libbpf.BpfUnavailable:
-            self._object.close()
+            self._leave_kernel()
             raise
         self.watching = True
         self._not_missed = 0
@@ -83,7 +93,7 @@ class BpfEdges:
         self._renew = self._object.program("renew", self._renewal)
         self._follow = self._object.program("follow", self._order)
         self._forget = self._object.program("forget", self._order)
-        rows = memoryview(self._object.view("threads", slots * ROW_BYTES))
+        rows = memoryview(self._object.view("activities", slots * ROW_BYTES))
         self._table = SlotRows(rows, times=level is Level.FULL)
         self._totals = memoryview(self._object.view("totals", 24)).cast("Q")
         self._edges = libbpf.HashMap(self._object.map_descriptor("edges"), _KEY.size, _VALUE.size, edges)
@@ -153,11 +163,26 @@ class BpfEdges:
             wakers[wakee] = (*wakers.get(wakee, ()), edge)
         return Reading(dict(self._threads), wakers, lost, missed - self._not_missed)
 
+    def lose_scheduler(self) -> None:
+        """It schedules no more: from now on switches are seen as under any other. Raises as watch() does."""
+        self._scheduler = None
+        if self.watching:
+            self.watch(False)
+            self.watch(True)
+
     def close(self) -> None:
         """Detach and unload. Idempotent."""
         self._table.close()
         self._totals.release()
-        self._object.close()
+        self._leave_kernel()
+
+    def _leave_kernel(self) -> None:
+        if self._is_own:
+            self._object.close()
+            return
+        self._detach_all()
+        for program in self._brackets:
+            self._object.detach(program)
 
     def _begin(self) -> None:
         """Attach all programs or none. Between two of them one sees half of what happens, so what it makes of
@@ -165,8 +190,7 @@ class BpfEdges:
         self._forget_states()
         missed = self._totals[_MISSED]
         try:
-            for program in _PROGRAMS[self.level]:
-                self._object.attach(program)
+            self._attach_all()
             self._forget_states()
         except (libbpf.BpfUnavailable, OSError):
             self._detach_all()
@@ -178,8 +202,17 @@ class BpfEdges:
         self._renewal.slots = self._used
         self._renew.run()
 
+    def _attach_all(self) -> None:
+        for program in PROGRAMS[self.level]:
+            if program != SWITCHING or self._scheduler is None:
+                self._object.attach(program)
+        if self._scheduler is not None:
+            self._scheduler.count_switches(True)
+
     def _detach_all(self) -> None:
-        for program in _PROGRAMS[self.level]:
+        if self._scheduler is not None:
+            self._scheduler.count_switches(False)
+        for program in PROGRAMS[self.level]:
             self._object.detach(program)
 
     def _seat_some(self) -> None:
@@ -245,11 +278,16 @@ def share_out(workload_of: Mapping[VcpuId, int], here: Container[VcpuId], slots:
     }
 
 
-def open_edges(level: Level, slots: int = SLOTS, edges: int = EDGES) -> WakeEdges:
-    """The best source of edges that this host has for that level; NoEdges, which says why, if none."""
-    if level is Level.NONE:
+def open_edges(extent: Extent) -> WakeEdges:
+    """The best source of edges that this host has for that; NoEdges, which says why, if none."""
+    if extent.level is Level.NONE:
         return NoEdges("not asked for")
     try:
-        return BpfEdges(level, slots, edges)
+        return BpfEdges(extent)
     except libbpf.BpfUnavailable as reason:
-        return NoEdges(f"no wake-up sources: {reason}")
+        return no_edges(reason)
+
+
+def no_edges(reason: libbpf.BpfUnavailable) -> NoEdges:
+    """What there is where a monitor cannot work."""
+    return NoEdges(f"no wake-up sources: {reason}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..bpf.edges import WakeEdges
+from ..bpf.extent import Extent
 from ..bpf.wake_edges import open_edges
 from ..model import Capabilities, Level
 from .fake.fake import EXACT
@@ -71,17 +71,9 @@ def edges_counted(backend: str, settings: HostSettings) -> Level:
     return settings.edges if BACKENDS[backend].edges_as_asked and settings.bpf else Level.FULL
 
 
-def _edges(settings: HostSettings) -> WakeEdges | None:
-    wanted = settings.bpf and settings.edges is not Level.NONE
-    return open_edges(settings.edges) if wanted else None
-
-
 def _mainline(journal: WriteAhead, found: Capabilities, settings: HostSettings) -> Host:
-    return Mainline(journal, found, settings, edges=_edges(settings))
-
-
-def _sched_ext(journal: WriteAhead, found: Capabilities, settings: HostSettings) -> Host:
-    return SchedExt(journal, found, settings, edges=_edges(settings))
+    wanted = settings.bpf and settings.edges is not Level.NONE
+    return Mainline(journal, found, settings, edges=open_edges(Extent(settings.edges)) if wanted else None)
 
 
 BACKENDS: Mapping[str, Backend] = MappingProxyType(
@@ -94,9 +86,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
             ),
         ),
         "mainline": Backend(_mainline, lambda found: found, edges_as_asked=True),
-        "sched_ext": Backend(
-            _sched_ext, with_sched_ext, edges_as_asked=True, lacks=lacks, own_scheduler=True
-        ),
+        "sched_ext": Backend(SchedExt, with_sched_ext, edges_as_asked=True, lacks=lacks, own_scheduler=True),
         "fake": Backend(
             lambda journal, found, settings: Rehearsal(os.cpu_count() or 1, dry_run=settings.dry_run),
             lambda found: found,

@@ -17,6 +17,7 @@ from tests.contract.stage import MainlineStage
 
 from ..unit.service.command import NOBODY
 from .group import TestGroup
+from .monitors import SCHEDULED, TRACED, Monitors
 from .planted import Actor
 from .running import RATE, loaded
 
@@ -78,11 +79,16 @@ def level(request: pytest.FixtureRequest) -> Level:
     return Level(request.param)
 
 
-@pytest.fixture
-def monitor(level: Level) -> Iterator[BpfEdges]:
-    made = BpfEdges(level, slots=64, edges=256)
+@pytest.fixture(params=[TRACED, SCHEDULED])
+def monitors(request: pytest.FixtureRequest) -> Iterator[Monitors]:
+    made = Monitors(request.param)
     yield made
     made.close()
+
+
+@pytest.fixture
+def monitor(monitors: Monitors, level: Level) -> BpfEdges:
+    return monitors.open(level, slots=64, edges=256)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dasec.bpf.extent import Extent
 from dasec.bpf.wake_edges import BpfEdges
 from dasec.hosts.mainline import Mainline
 from dasec.model import Capabilities, Level
@@ -25,7 +26,7 @@ NOTHING = Capabilities("mainline", False, "", False, "", False, "", False, "")
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Mainline]:
     journal, _ = Journal.open(tmp_path)
-    made = Mainline(journal, NOTHING, edges=BpfEdges(Level.FULL, slots=16, edges=16))
+    made = Mainline(journal, NOTHING, edges=BpfEdges(Extent(Level.FULL, slots=16, edges=16)))
     yield made
     made.close()
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from dasec.bpf import wake_edges as monitor_module
 from dasec.bpf.edges import NOTHING, Activity
+from dasec.bpf.extent import PROGRAMS, Extent
 from dasec.bpf.wake_edges import BpfEdges, open_edges
 from dasec.model import Level, VcpuId
 
+from .monitors import Monitors
 from .planted import NAPPER, SPINNER, Actor, planter, run, target
 from .schedtrace import Recorder, evaluate
 
@@ -91,8 +92,10 @@ def test_timers_are_no_edges_even_when_they_interrupt_a_sibling(
     assert reading.edges == {}
 
 
-def test_a_sleeper_is_charged_nothing_for_what_its_core_does_meanwhile(actors: list[Actor]) -> None:
-    monitor = BpfEdges(Level.FULL, slots=16, edges=16)
+def test_a_sleeper_is_charged_nothing_for_what_its_core_does_meanwhile(
+    monitors: Monitors, actors: list[Actor]
+) -> None:
+    monitor = monitors.open(Level.FULL, slots=16, edges=16)
     try:
         core = max(os.sched_getaffinity(0))
         sleeper, napper = target(actors, core), Actor(NAPPER, str(TIMES), core=core)
@@ -116,8 +119,8 @@ def test_a_sleeper_is_charged_nothing_for_what_its_core_does_meanwhile(actors: l
 def test_a_sleep_whose_end_was_not_seen_is_sleep_and_blames_nobody(
     actors: list[Actor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(monitor_module._PROGRAMS, Level.FULL, ("switching",))
-    monitor = BpfEdges(Level.FULL, slots=16, edges=16)
+    monkeypatch.setitem(PROGRAMS, Level.FULL, ("switching",))
+    monitor = BpfEdges(Extent(Level.FULL, slots=16, edges=16))
     try:
         sleeper = target(actors)
         monitor.follow({sleeper.id: 0})
@@ -207,8 +210,8 @@ def test_a_slot_given_again_holds_nothing_of_its_former_thread(
             assert (reading.threads, reading.edges) == ({}, {})
 
 
-def test_a_workload_that_comes_later_has_its_part_of_the_slots(level: Level) -> None:
-    monitor = BpfEdges(level, slots=8, edges=16)
+def test_a_workload_that_comes_later_has_its_part_of_the_slots(monitors: Monitors, level: Level) -> None:
+    monitor = monitors.open(level, slots=8, edges=16)
     leave = threading.Event()
     threads = [threading.Thread(target=leave.wait) for _ in range(20)]
     try:
@@ -234,8 +237,10 @@ def test_a_workload_that_comes_later_has_its_part_of_the_slots(level: Level) -> 
         monitor.close()
 
 
-def test_threads_that_come_and_go_by_the_hundred_are_followed_up_to_the_room_there_is(level: Level) -> None:
-    monitor = BpfEdges(level, slots=8, edges=16)
+def test_threads_that_come_and_go_by_the_hundred_are_followed_up_to_the_room_there_is(
+    monitors: Monitors, level: Level
+) -> None:
+    monitor = monitors.open(level, slots=8, edges=16)
     leave = threading.Event()
     try:
         for _ in range(10):
@@ -263,9 +268,11 @@ def vcpu(tid: int) -> VcpuId:
         return VcpuId(os.getpid(), tid, int(file.read().rpartition(") ")[2].split()[19]))
 
 
-def test_edges_beyond_the_room_are_counted_as_lost(level: Level, actors: list[Actor]) -> None:
+def test_edges_beyond_the_room_are_counted_as_lost(
+    monitors: Monitors, level: Level, actors: list[Actor]
+) -> None:
     near, far = 6, 2
-    monitor = BpfEdges(level, slots=16, edges=far)
+    monitor = monitors.open(level, slots=16, edges=far)
     try:
         sleeper = target(actors)
         wakers = [planter((sleeper, 2)) for _ in range(near + far + 2)]
@@ -283,7 +290,7 @@ def test_edges_beyond_the_room_are_counted_as_lost(level: Level, actors: list[Ac
 
 def test_closing_leaves_nothing_in_the_kernel(level: Level) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
-    monitor = BpfEdges(level, slots=64, edges=64)
+    monitor = BpfEdges(Extent(level, slots=64, edges=64))
     monitor.follow({vcpu(threading.get_native_id()): 0})
     monitor.close()
     monitor.close()
@@ -306,6 +313,6 @@ def test_what_came_between_two_readings_is_their_difference(monitor: BpfEdges, a
 
 
 def test_nobody_asked_is_nothing_counted() -> None:
-    nothing = open_edges(Level.NONE)
+    nothing = open_edges(Extent(Level.NONE))
     nothing.follow({VcpuId(1, 1, 1): 0})
     assert (nothing.level, nothing.read()) == (Level.NONE, NOTHING)

@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 import pytest
 
+from dasec.bpf.extent import Extent
 from dasec.bpf.libbpf import BpfObject, BpfUnavailable
 from dasec.bpf.wake_edges import BpfEdges
 from dasec.model import Level
 
+from .monitors import Monitors
 from .planted import CALLED, RESTLESS, SPINNER, Actor, planter, run, target
 
 pytestmark = pytest.mark.host
@@ -48,8 +50,8 @@ def test_what_is_done_while_nobody_is_watched_is_not_counted_and_what_comes_afte
         assert after.missed == 0
 
 
-def test_a_burst_counts_for_as_long_as_it_was_watched(actors: list[Actor]) -> None:
-    monitor = BpfEdges(Level.FULL, slots=4, edges=4)
+def test_a_burst_counts_for_as_long_as_it_was_watched(monitors: Monitors, actors: list[Actor]) -> None:
+    monitor = monitors.open(Level.FULL, slots=4, edges=4)
     core = max(os.sched_getaffinity(0))
     pair = [Actor(SPINNER, core=core) for _ in range(2)]  # so that they get and lose the core
     actors.extend(pair)
@@ -73,8 +75,10 @@ def test_a_burst_counts_for_as_long_as_it_was_watched(actors: list[Actor]) -> No
     assert lasted_ns[2] < totals[2] - totals[1] < 3 * lasted_ns[2]
 
 
-def test_what_continued_before_watching_ceased_continues_when_it_begins(actors: list[Actor]) -> None:
-    monitor = BpfEdges(Level.FULL, slots=4, edges=4)
+def test_what_continued_before_watching_ceased_continues_when_it_begins(
+    monitors: Monitors, actors: list[Actor]
+) -> None:
+    monitor = monitors.open(Level.FULL, slots=4, edges=4)
     core = max(os.sched_getaffinity(0))
     beside, woken = Actor(SPINNER, core=core), Actor(CALLED, core=core)
     actors.extend((beside, woken))
@@ -93,8 +97,10 @@ def test_what_continued_before_watching_ceased_continues_when_it_begins(actors: 
     assert after_ns - before_ns > 0.1e9
 
 
-def test_whoever_is_followed_first_while_nobody_is_watched_is_not_counted_either(actors: list[Actor]) -> None:
-    monitor = BpfEdges(Level.FULL, slots=4, edges=4)
+def test_whoever_is_followed_first_while_nobody_is_watched_is_not_counted_either(
+    monitors: Monitors, actors: list[Actor]
+) -> None:
+    monitor = monitors.open(Level.FULL, slots=4, edges=4)
     monitor.watch(False)
     spinner = Actor(SPINNER)
     actors.append(spinner)
@@ -106,9 +112,9 @@ def test_whoever_is_followed_first_while_nobody_is_watched_is_not_counted_either
 
 
 def test_threads_that_sleep_and_wake_meanwhile_are_not_missed_when_watching_begins(
-    level: Level, actors: list[Actor]
+    monitors: Monitors, level: Level, actors: list[Actor]
 ) -> None:
-    monitor = BpfEdges(level, slots=8, edges=8)
+    monitor = monitors.open(level, slots=8, edges=8)
     restless = [Actor(RESTLESS) for _ in range(3)]
     actors.extend(restless)
     monitor.follow({actor.id: 0 for actor in restless})
@@ -160,7 +166,7 @@ def refuse_the_last() -> Callable[[BpfObject, str], None]:
 
 def test_a_monitor_that_is_closed_while_nobody_is_watched_leaves_nothing_in_the_kernel(level: Level) -> None:
     before = sorted(os.listdir("/proc/self/fd"))
-    monitor = BpfEdges(level, slots=4, edges=4)
+    monitor = BpfEdges(Extent(level, slots=4, edges=4))
     monitor.watch(False)
     monitor.close()
     assert sorted(os.listdir("/proc/self/fd")) == before

@@ -20,6 +20,8 @@ PARTS = {
     "safety": f"{FOLDER}/test_safety.py",
     "host": f"{FOLDER}/test_host.py tests/contract -k sched_ext",
     "partial": f"{FOLDER}/test_partial.py",
+    "counts": f"{FOLDER}/test_counts.py tests/host/test_wake_edges.py tests/host/test_watching.py"
+    " tests/host/test_blame.py -k 'test_counts or (scheduled and not (burst or continued or meanwhile))'",
 }
 """A guest each: all in one come near its time limit on a busy machine. To begin one costs 20 s of a core."""
 

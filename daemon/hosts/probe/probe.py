@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from ...bpf.extent import Extent
 from ...bpf.wake_edges import open_edges
 from ...linux import affinity, bandwidth, cgroupfs, cpus, procfs, schedattr
 from ...linux.cgroupfs import Hierarchy
@@ -101,7 +102,7 @@ def _try_nice(pid: int) -> bool:
 
 
 def _try_edges() -> Finding:
-    monitor = open_edges(Level.FULL, slots=1, edges=1)
+    monitor = open_edges(Extent(Level.FULL, slots=1, edges=1))
     monitor.close()
     if monitor.level is Level.NONE:
         return Finding(False, monitor.note)

@@ -1,8 +1,8 @@
 """The host whose scheduler is ours: what a policy wants of a thread is a word to a BPF program.
 
 The scheduler is loaded when the host is made and goes with it: unloaded by `close`, or by the kernel when
-this process ends in any way. Counters, masks and the journal are those of the mainline host; who woke whom is
-counted by the same monitor.
+this process ends in any way. Counters, masks and the journal are those of the mainline host; who woke whom,
+and what it cost whoever waited, is counted in the scheduler's own maps where it has all threads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...bpf.edges import WakeEdges
 from ...model import Capabilities, Restored, Snapshot
 from ...roster import RosterEntry
 from ..host import BY_DEFAULT, HostSettings
@@ -28,15 +27,12 @@ class SchedExt(ThreadsHost):
         journal: WriteAhead,
         capabilities: Capabilities,
         settings: HostSettings = BY_DEFAULT,
-        *,
-        edges: WakeEdges | None = None,
     ) -> None:
         # A thread has a weight of its own here, so it needs no group of its own, and no nice.
         settings = replace(settings, own_groups=False, nice=False)
         self._kernel, self._partial = ExtKernel(settings), settings.partial
-        super().__init__(journal, capabilities, self._kernel, settings, edges=edges)
-        if not settings.dry_run:
-            self._kernel.load(journal)  # what the journal holds before that is in custody
+        super().__init__(journal, capabilities, self._kernel, settings, edges=self._kernel.edges)
+        self._kernel.load(journal)  # what the journal holds before that is in custody
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
         """The state of every vCPU of the roster now. If the scheduler was put out, nothing is held any more,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 
-from ...bpf.scx import Scheduler, limits, no_vms, options
+from ...bpf.edges import WakeEdges
+from ...bpf.extent import Extent
+from ...bpf.libbpf import BpfUnavailable
+from ...bpf.scx import Options, Scheduler, limits, no_vms, options
+from ...bpf.wake_edges import BpfEdges, no_edges, open_edges
 from ...knobs.knob import Write
 from ...knobs.words import WordKnob
 from ...linux import extwords
 from ...linux.printable import printable
-from ...model import Counters, VcpuId
+from ...model import Counters, Level, VcpuId
 from ..host import HostSettings
 from ..mainline.stock import StockKernel
 from ..threads.adopt import Adoption
@@ -35,7 +39,7 @@ LIMITS_EVERY_NS = 3_000_000_000
 
 
 class ExtKernel:
-    """See KernelInterface."""
+    """See KernelInterface. Raises BpfUnavailable when made where the scheduler cannot be loaded."""
 
     def __init__(self, settings: HostSettings) -> None:
         self._options = options(settings.vm_level)
@@ -46,17 +50,20 @@ class ExtKernel:
             self._notices.say("groups that are no VMs", printable(lacking))
         self._switches = settings.partial and not settings.dry_run
         self._loaded = ExitStack()
-        self._scheduler: Scheduler | None = None
+        self._scheduler, self.edges = _entered(self._options, settings)
         self._ended = False
         self._attended_ns = 0
         self._walked_ns = 0
 
     def load(self, journal: WriteAhead) -> None:
         """From now on it schedules. Raises BpfUnavailable where it cannot."""
+        if self._scheduler is None:
+            return
         with ExitStack() as loaded:
             if not self._partial:
                 loaded.enter_context(rcu_first(journal))
-            self._scheduler = loaded.enter_context(Scheduler(self._options, partial=self._partial))
+            loaded.callback(self._scheduler.end)
+            self._scheduler.begin()
             self._loaded = loaded.pop_all()
 
     def adoption(self, stock: Adoption) -> Adopts:
@@ -81,7 +88,7 @@ class ExtKernel:
     def attend(self, clock_ns: int) -> bool:
         """Once a look: our words count for some more of these. False, once, when the scheduler has gone: the
         kernel has put it out, or somebody has set a CPU limit."""
-        if self._scheduler is None:
+        if self._scheduler is None or self._ended:
             return True
         if (limit := self._limit(clock_ns)) is not None:
             self._leave(f"{limit}, which only the kernel's own keeps")
@@ -100,16 +107,17 @@ class ExtKernel:
 
     def close(self) -> None:
         """Give the kernel its own scheduler back, and let all descriptors go."""
-        self._unload()
+        self._loaded.close()
+        if self._scheduler is not None:
+            self._scheduler.close()
         self._stock.close()
 
-    def _unload(self) -> None:
-        self._scheduler = None
-        self._loaded.close()
-
     def _leave(self, why: str) -> None:
-        self._unload()
+        self._loaded.close()
         self._ended = True
+        if isinstance(self.edges, BpfEdges):
+            with suppress(BpfUnavailable, OSError):  # whoever asks for it again hears why
+                self.edges.lose_scheduler()
         self._notices.say(
             "our scheduler",
             f"our scheduler was put out, and the kernel's own schedules until dasec is started again:"
@@ -121,3 +129,20 @@ class ExtKernel:
             return None
         self._walked_ns = clock_ns
         return next(limits(), None)
+
+
+def _entered(chosen: Options, settings: HostSettings) -> tuple[Scheduler | None, WakeEdges | None]:
+    """Our scheduler in the kernel, if it is to schedule anybody, and who counts wake-ups: itself where it has
+    all threads. What only the monitor lacks is no reason to do without the scheduler."""
+    extent = Extent(settings.edges if settings.bpf else Level.NONE)
+    if settings.dry_run or settings.partial or extent.level is Level.NONE:
+        scheduler = None if settings.dry_run else Scheduler(chosen, partial=settings.partial)
+        return scheduler, None if extent.level is Level.NONE else open_edges(extent)
+    try:
+        scheduler = Scheduler(chosen, extent=extent)
+    except BpfUnavailable as reason:
+        return Scheduler(chosen), no_edges(reason)
+    try:
+        return scheduler, BpfEdges(extent, scheduler)
+    except BpfUnavailable as reason:
+        return scheduler, no_edges(reason)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ...bpf.extent import Extent
 from ...bpf.wake_edges import open_edges
 from ...critical.names import matches
 from ...linux import procfs
@@ -28,7 +29,7 @@ class BlameWatch:
     """A monitor of who woke whom, for one run after the other."""
 
     def __init__(self) -> None:
-        self._edges = open_edges(Level.FULL)
+        self._edges = open_edges(Extent(Level.FULL))
         self._critical: list[list[VcpuId]] = []
 
     @property

@@ -1,9 +1,9 @@
 """In the guest: pairs of processes that do nothing but wake each other, under our scheduler and the kernel's.
 
-python -m experiments.studies.sched_ext.pairs SECONDS,CPUS
+python -m experiments.studies.sched_ext.pairs SECONDS,CPUS,SET
 
-Each arm and scene is a line of JSON: how many rounds all pairs had meanwhile. A round is two messages
-through pipes, so two wake-ups and two changes of the thread that runs.
+Each arm of that set and each scene is a line of JSON: how many rounds all pairs had meanwhile. A round is two
+messages through pipes, so two wake-ups and two changes of the thread that runs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,40 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from dasec.bpf.scx import Scheduler, options
+from dasec.bpf.extent import Extent
+from dasec.bpf.scx import NOTHING, Scheduler, options
+from dasec.bpf.wake_edges import BpfEdges
+from dasec.linux import procfs
+from dasec.model import Level, VcpuId
 
 from ...places.counted.inside import RUN
 from .contest import SLICE, child, end, make_room
 
-OURS = "dasec"
-ARMS = ("EEVDF", OURS, "EEVDF again")
+EEVDF, OURS = "EEVDF", "dasec"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A scheduler, and whether all threads are followed by the daemon's monitor of wake-ups, and by which:
+    one that traces switches, or the scheduler's own."""
+
+    name: str
+    is_ours: bool = False
+    traces: bool = False
+    counts: bool = False
+
+
+SETS = {
+    "plain": (Arm(EEVDF), Arm(OURS, is_ours=True), Arm("EEVDF again")),
+    "watched": (
+        Arm(EEVDF),
+        Arm("EEVDF, traced", traces=True),
+        Arm(OURS, is_ours=True),
+        Arm("dasec, traced", is_ours=True, traces=True),
+        Arm("dasec, by itself", is_ours=True, counts=True),
+    ),
+}
+EXTENT = Extent(Level.FULL)
 PAIRS, VMS = 128, 16
 """256 threads of 16 VMs: the paper's machine at its ratio of 3.2 (section 6)."""
 
@@ -60,29 +87,47 @@ SCENES = (
 
 def main() -> None:
     """All scenes under each arm."""
-    seconds, services = sys.argv[1].split(",")
+    seconds, services, which = sys.argv[1].split(",")
     make_room(int(services))
-    for arm in ARMS:
-        with Scheduler(options(2)) if arm == OURS else contextlib.nullcontext():
+    for arm in SETS[which]:
+        with contextlib.ExitStack() as stack:
+            monitor = monitored(arm, stack)
             for scene in SCENES:
-                rounds = counted(scene, int(services), float(seconds))
-                told = {"arm": arm, "scene": scene.name, "busy": scene.busy(int(services)), **rounds}
+                rounds = counted(scene, int(services), float(seconds), monitor)
+                told = {"arm": arm.name, "scene": scene.name, "busy": scene.busy(int(services)), **rounds}
                 print(RUN + json.dumps(told), flush=True)
 
 
-def counted(scene: Scene, services: int, seconds: float) -> dict[str, float]:
+def monitored(arm: Arm, stack: contextlib.ExitStack) -> BpfEdges | None:
+    """The arm's scheduler schedules, and its monitor, if it has one, counts, until the stack is closed."""
+    scheduler = None
+    if arm.is_ours:
+        scheduler = stack.enter_context(Scheduler(options(2), extent=EXTENT if arm.counts else NOTHING))
+    if not (arm.traces or arm.counts):
+        return None
+    return stack.enter_context(contextlib.closing(BpfEdges(EXTENT, scheduler if arm.counts else None)))
+
+
+def counted(scene: Scene, services: int, seconds: float, monitor: BpfEdges | None) -> dict[str, float]:
     """Rounds, and the time that they took."""
     rounds = memoryview(mmap.mmap(-1, 8 * scene.pairs)).cast("Q")
-    with started(scene, services, rounds):
+    with started(scene, services, rounds) as pids:
+        if monitor is not None:
+            monitor.follow({identity(pid): at // 2 % scene.vms for at, pid in enumerate(pids)})
         time.sleep(SETTLE_S)
         before, began = sum(rounds), time.monotonic()
         time.sleep(seconds)
         return {"rounds": sum(rounds) - before, "seconds": time.monotonic() - began}
 
 
+def identity(pid: int) -> VcpuId:
+    """The only thread of a process."""
+    return VcpuId(pid, pid, procfs.read_stat(pid, pid).start_ticks)
+
+
 @contextlib.contextmanager
-def started(scene: Scene, services: int, rounds: memoryview[int]) -> Iterator[None]:
-    """The pairs, in their VMs, as long as the block runs."""
+def started(scene: Scene, services: int, rounds: memoryview[int]) -> Iterator[list[int]]:
+    """The pairs, in their VMs, as long as the block runs: their processes, two by two."""
     groups = [SLICE / f"vm{number}.scope" for number in range(scene.vms)]
     for group in groups:
         group.mkdir()
@@ -97,7 +142,7 @@ def started(scene: Scene, services: int, rounds: memoryview[int]) -> Iterator[No
             os.close(one)
     os.write(gate[1], b"x" * scene.pairs)
     try:
-        yield
+        yield pids
     finally:
         for group in groups:
             (group / "cgroup.kill").write_text("1")

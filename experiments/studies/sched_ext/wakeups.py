@@ -1,8 +1,10 @@
 """What a wake-up costs on our scheduler: instructions, against the kernel's own.
 
     python -m experiments.studies.sched_ext.wakeups OUT
+    python -m experiments.studies.sched_ext.wakeups OUT --set watched
 
-A counted guest for each number of CPUs; the lines that they say are kept in OUT.
+A counted guest for each number of CPUs; the lines that they say are kept in OUT. The second: what it costs
+beside that to follow all threads by the daemon's monitor.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from ...places.counted.image import Inside
 from ...places.counted.kernels import SCHED_EXT, kernel_for, or_refuse
 from ...places.counted.machine import Machine, Run, Task, Told, make_machine
 from ...results.markdown import markdown_table
-from .pairs import ARMS, OURS, SCENES
+from .pairs import EEVDF, OURS, SCENES, SETS
 
 STUDY = "experiments.studies.sched_ext"
 INSIDE = Inside(f"{STUDY}.pairs", imports=(f"{STUDY}.contest", f"{STUDY}.scripts"))
@@ -31,8 +33,9 @@ MIPS, TURN = 200, 500
 in the dearest scene with turns of 5000, not 18 300; 16 CPUs 53 900, not 40 800."""
 
 SECONDS = 0.3
-KEPT = "wakeups.jsonl"
 WAKEUPS_A_ROUND = 2
+NAMES = {"plain": "wakeups", "watched": "watched"}
+"""Of what is kept."""
 
 
 @click.command()
@@ -40,18 +43,20 @@ WAKEUPS_A_ROUND = 2
 @click.option("--cpus", type=click.IntRange(1), multiple=True, default=CPUS, show_default=True)
 @click.option("--turn", type=click.IntRange(100), default=TURN, show_default=True, help="Instructions.")
 @click.option("--seconds", type=float, default=SECONDS, show_default=True, help="Of the guest, a scene.")
-def command(out: Path, cpus: Sequence[int], turn: int, seconds: float) -> None:
+@click.option("--set", "which", type=click.Choice(list(SETS)), default="plain", show_default=True)
+def command(out: Path, cpus: Sequence[int], turn: int, seconds: float, which: str) -> None:
     """Run the guests, keep what they say, and print the table."""
     out.mkdir(parents=True, exist_ok=True)
     failures = []
+    kept = out / f"{NAMES[which]}.jsonl"
     for number in cpus:
         size = Cpus(number, MIPS, turn)
-        task = Task(f"{number} CPUs", f"{seconds},{number}", len(ARMS) * len(SCENES))
-        failures += measure_all(_machine(out / "guest", size), [task], 1, partial(_keep, out / KEPT, number))
-    if (out / KEPT).exists():
-        runs = runs_in(out / KEPT)
+        task = Task(f"{number} CPUs", f"{seconds},{number},{which}", len(SETS[which]) * len(SCENES))
+        failures += measure_all(_machine(out / "guest", size), [task], 1, partial(_keep, kept, number))
+    if kept.exists():
+        runs = runs_in(kept)
         click.echo(table(runs))
-        draw(runs, out / "wakeups.png")
+        draw(runs, kept.with_suffix(".png"))
     if failures:
         raise SystemExit("\n".join(failures))
 
@@ -79,6 +84,10 @@ def instructions(run: Run) -> float:
     return busy * seconds * MIPS * 1e6 / rounds / WAKEUPS_A_ROUND
 
 
+COLOURS = ("0.55", "0.65", "0.75", "0.85", "#0072B2")
+"""Beside ours."""
+
+
 class Row(NamedTuple):
     """A scene on so many CPUs: the cost under each arm."""
 
@@ -89,7 +98,7 @@ class Row(NamedTuple):
     @property
     def ratio(self) -> float:
         """Ours over EEVDF's."""
-        return self.costs[OURS] / self.costs[ARMS[0]]
+        return self.costs[OURS] / self.costs[EEVDF]
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -103,16 +112,17 @@ def rows(runs: Sequence[Run]) -> list[Row]:
 
 def table(runs: Sequence[Run]) -> str:
     """A line for each scene and number of CPUs."""
+    found = rows(runs)
     lines = [
         [
             str(row.cpus),
             row.scene,
-            *(f"{row.costs[arm]:.0f}" for arm in ARMS),
+            *(f"{cost:.0f}" for cost in row.costs.values()),
             f"{row.ratio:.2f}",
         ]
-        for row in rows(runs)
+        for row in found
     ]
-    return markdown_table(["CPUs", "who wakes each other", *ARMS, "ours over EEVDF's"], lines)
+    return markdown_table(["CPUs", "who wakes each other", *found[0].costs, "ours over EEVDF's"], lines)
 
 
 def draw(runs: Sequence[Run], path: Path) -> None:
@@ -122,9 +132,11 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     found = rows(runs)
     figure = Figure(figsize=(8, 0.5 * len(found) + 1.2), dpi=110, layout="constrained")
     axis = figure.subplots()
-    height = 0.8 / len(ARMS)
-    for number, (arm, colour) in enumerate(zip(ARMS, ("0.55", "#D55E00", "0.75"), strict=True)):
-        places = [at + (number - 1) * height for at in range(len(found))]
+    arms = list(found[0].costs)
+    height = 0.8 / len(arms)
+    for number, arm in enumerate(arms):
+        places = [at + (number - len(arms) // 2) * height for at in range(len(found))]
+        colour = COLOURS[number % len(COLOURS)] if arm != OURS else "#D55E00"
         axis.barh(places, [row.costs[arm] for row in found], height, label=arm, color=colour)
     axis.set_yticks(range(len(found)), [f"{row.cpus} CPUs, {row.scene}" for row in found])
     axis.invert_yaxis()

@@ -19,6 +19,7 @@ from operator import sub
 from pathlib import Path
 from typing import IO
 
+from dasec.bpf.extent import Extent
 from dasec.bpf.wake_edges import BpfEdges
 from dasec.linux import procfs
 from dasec.model import Level, VcpuId
@@ -63,7 +64,7 @@ def measured(state: str, game: PingPong) -> float:
     if state.startswith("off"):
         return game.wakeup_ns()
     level, tracking = state.split()
-    monitor = BpfEdges(Level(level))
+    monitor = BpfEdges(Extent(Level(level)))
     try:
         if tracking == "tracked":
             monitor.follow(dict.fromkeys(game.threads, 0))

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+from dasec.bpf.extent import Extent
 from dasec.bpf.wake_edges import BpfEdges
 from dasec.linux import procfs
 from dasec.model import Level, VcpuId
@@ -34,7 +35,7 @@ def cost_us(awake: int, readings: int) -> list[float]:
     crowd = subprocess.Popen([sys.executable, "-c", CROWD, str(awake)], stdout=subprocess.PIPE)
     assert crowd.stdout is not None
     crowd.stdout.readline()
-    monitor = BpfEdges(Level.FULL)
+    monitor = BpfEdges(Extent(Level.FULL))
     costs = []
     try:
         tids = [tid for tid in procfs.thread_ids(crowd.pid) if tid != crowd.pid]

@@ -1,0 +1,108 @@
+"""What our scheduler counts for the daemon, beside what tests/host tries of every monitor."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from dasec.bpf.extent import Extent
+from dasec.bpf.scx import Scheduler, options
+from dasec.bpf.wake_edges import BpfEdges
+from dasec.hosts.host import HostSettings
+from dasec.hosts.open import probe
+from dasec.hosts.sched_ext import SchedExt
+from dasec.linux import procfs
+from dasec.linux.sched_ext import state
+from dasec.model import Level, VcpuId
+from dasec.safety.journal.journal import Journal
+from guests.waiting import wait_for as wait_until
+from tests.contract.stage import roster
+
+from .machine import HOG, NEEDS_SCHED_EXT, PING_PONG, Vm, identity, wait_for
+
+pytestmark = NEEDS_SCHED_EXT
+
+EXTENT = Extent(Level.FULL, slots=16, edges=16)
+CHANGES = 200
+TOTALS = (attrgetter("wakeups"), attrgetter("chain_ns"))
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Scheduler]:
+    with Scheduler(options(2), extent=EXTENT) as loaded:
+        yield loaded
+    wait_for("disabled")
+
+
+@pytest.fixture
+def monitor(scheduler: Scheduler) -> Iterator[BpfEdges]:
+    made = BpfEdges(EXTENT, scheduler)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hog(vms: dict[str, Vm]) -> VcpuId:
+    """Alone on a CPU."""
+    vms["hog"] = Vm("hog")
+    vms["hog"].run(HOG, {1})
+    return identity(vms["hog"].programs[0].pid)
+
+
+def test_a_thread_that_is_changed_while_it_runs_goes_on_running(monitor: BpfEdges, hog: VcpuId) -> None:
+    monitor.follow({hog: 0})
+    first, began_ns = monitor.read().threads[hog], time.monotonic_ns()
+    for turn in range(CHANGES):
+        os.setpriority(os.PRIO_PROCESS, hog.tid, turn % 2)
+        time.sleep(0.002)
+    counted, lasted_ns = monitor.read(), time.monotonic_ns() - began_ns
+    then = counted.threads[hog]
+    assert then.dispatches - first.dispatches < CHANGES / 2
+    assert then.bursts == counted.missed == 0
+    had_ns = then.run_ns + then.ready_ns - first.run_ns - first.ready_ns
+    assert had_ns == pytest.approx(lasted_ns, rel=0.2)
+
+
+def test_a_monitor_that_is_closed_leaves_the_scheduler_as_it_is(monitor: BpfEdges, hog: VcpuId) -> None:
+    monitor.follow({hog: 0})
+    monitor.close()
+    monitor.close()
+    assert state() == "enabled"
+
+
+def test_wake_ups_are_counted_as_before_when_the_scheduler_was_put_out(
+    vms: dict[str, Vm], tmp_path: Path
+) -> None:
+    vms["pair"] = Vm("pair")
+    vms["pair"].run(PING_PONG, {1})
+    pid = vms["pair"].programs[0].pid
+    wait_until(lambda: len(list(procfs.thread_ids(pid))) == 2)
+    threads = [VcpuId(pid, tid, procfs.read_stat(pid, tid).start_ticks) for tid in procfs.thread_ids(pid)]
+    journal, _ = Journal.open(tmp_path / "journal")
+    host = SchedExt(journal, probe("sched_ext", duel=False), HostSettings(edges=Level.FULL))
+    assert "in our scheduler" in host.capabilities.wake_edges_note
+
+    def woken_meanwhile() -> list[int]:
+        """How often they were, and how long their chains lasted, from one look to another."""
+        looks = []
+        for _ in range(2):
+            time.sleep(0.5)
+            counters = host.observe(roster(threads)).counters.values()
+            looks.append([sum(of(one) or 0 for one in counters) for of in TOTALS])
+        return [then - now for now, then in zip(*looks, strict=True)]
+
+    host.observe(roster(threads))
+    before = woken_meanwhile()
+    Path("/proc/sysrq-trigger").write_text("S")
+    wait_for("disabled")
+    host.observe(roster(threads))
+    after = woken_meanwhile()
+    host.close()
+    journal.close()
+    assert min(*before, *after) > 0, (before, after)
+    assert host.notices()
