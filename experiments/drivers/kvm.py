@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from uuid import NAMESPACE_OID, uuid5
 
 from dasec.lab.kit.driver import Place, WorkKind, WorkOrder
 from dasec.lab.kit.errors import failure
@@ -29,8 +30,11 @@ OPTIONS = {**BESIDE, **WORK, "connections": "64", SPEED: "1000"}
 """`background` vCPUs burst; a burst begins when the one before and a rest are over. A connection has one
 request on its way. So many rounds of the guest's loop, of eight instructions, are a microsecond of work."""
 
-VCPUS, VCPU = "CPU *", "CPU {}/KVM"
-"""As QEMU calls the threads."""
+VCPUS, VCPU, MAIN = "CPU *", "CPU {}/KVM", "qemu-system-x86"
+"""As QEMU's threads are called."""
+
+UUID = "-uuid"
+"""libvirt gives each QEMU one, and the daemon knows a domain's by that."""
 
 FEWEST = 2
 """vCPUs that serve: the first has no helper otherwise."""
@@ -78,6 +82,7 @@ class Kvm:
         order.folder.mkdir(parents=True)
         console = order.folder / "console"
         words = qemu_words(Accelerator.KVM, vcpus, told, console, forwarding(ports))
+        words += [UUID, str(uuid5(NAMESPACE_OID, order.name))]
         command = (str(found(self.program) or self.program), *words)
         server = Child.start(order.name, place, command, order.folder / "server.log", serves=ports)
 

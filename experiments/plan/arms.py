@@ -29,6 +29,9 @@ CAPS = "+caps"
 BURST = "+burst"
 """At the end of such an arm: and with a small burst."""
 
+FOLLOW = "+follow"
+"""At the end of an arm: QEMU's own threads are managed, too, where virtual machines are domains."""
+
 STRICT, WYSIWYG = "strict", "wysiwyg"
 """CPUs of their own for those that want some, as in rKube and in WYSIWYG, and no policy."""
 
@@ -71,6 +74,16 @@ def capped(arms: Iterable[str], settings: Mapping[str, str]) -> Mapping[str, str
         if caps:
             burst = "burst = true\n" if more == BURST else ""
             told[arm] = f"{settings.get(policy, settings_of(policy))}\n[bandwidth]\ncaps = true\n{burst}"
+    return told
+
+
+def following(arms: Iterable[str], settings: Mapping[str, str]) -> Mapping[str, str]:
+    """What the daemon is told under each arm in which QEMU's own threads follow."""
+    told = {}
+    for arm in arms:
+        policy = arm.removesuffix(FOLLOW)
+        if policy != arm:
+            told[arm] = f'{settings.get(policy, settings_of(policy))}\n[libvirt]\nemulator = "follow"\n'
     return told
 
 

@@ -4,7 +4,7 @@ import; the guest imports it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -13,12 +13,15 @@ from pydantic import AfterValidator, ConfigDict, Field
 from dasec.errors import Refusal
 from dasec.lab.kit.bench import RunPlan
 from dasec.lab.kit.driver import WorkOrder
+from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.scenario import Scenario, Tenant
+from dasec.policies import POLICIES
 
 from ..drivers.beside import BATCH
+from ..drivers.kvm import MAIN, Kvm
 from ..drivers.servers import IN_COUNTED_GUESTS, MODULES, SERVERS
 from ..drivers.tailbench import TailBench
-from .arms import known
+from .arms import FOLLOW, following, known
 from .blocks import Block
 from .cells import Cell, plan_of
 from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, one_of
@@ -27,6 +30,11 @@ from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, one_of
 def _served(name: str) -> str:
     """The driver. ValueError if there is none of that name."""
     return one_of(name, SERVERS)
+
+
+def _known(arm: str) -> str:
+    """The arm. ValueError if it is none."""
+    return arm if arm.removesuffix(FOLLOW) in POLICIES else known(arm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,11 @@ class Application:
         )
 
 
+def _as_domain(tenant: Tenant) -> Tenant:
+    """Requests wait for QEMU's main thread, too, which the daemon may have to do with here."""
+    return replace(tenant, is_domain=True, critical=(*tenant.critical, MAIN))
+
+
 def _batch(name: str) -> str:
     """The driver. ValueError if there is none of that name."""
     return one_of(name, BATCH)
@@ -130,7 +143,9 @@ class Servers(Terms):
 
     server: Annotated[tuple[Application, ...], Field(min_length=1)]
     batch: tuple[Computing, ...] = ()
-    policies: tuple[Annotated[str, AfterValidator(known)], ...]
+    policies: tuple[Annotated[str, AfterValidator(_known)], ...]
+    domains: bool = False
+    """Virtual machines look like libvirt's domains, and the daemon finds them as such."""
     place: Place = Place.TESTBED
     repetitions: Count = 1
     seconds: Positive = 3.0
@@ -142,6 +157,14 @@ class Servers(Terms):
     def __post_init__(self) -> None:
         if self.place is not Place.TESTBED:
             raise ValueError("place: [[server]] runs in the testbed; on a host use [[mix]]")
+        if self.domains and (
+            self.batch
+            or self.layouts != (GroupLayout.VM,)
+            or any(one.driver != Kvm().name for one in self.server)
+        ):
+            raise ValueError(f"domains: are of the driver {Kvm().name} alone, in the layout {GroupLayout.VM}")
+        if not self.domains and any(arm.endswith(FOLLOW) for arm in self.policies):
+            raise ValueError(f"policies: {FOLLOW}: is about domains: set domains = true, too")
         self.check_machine()
 
     @property
@@ -174,6 +197,8 @@ class Servers(Terms):
             for rate_per_s in one.rates_per_s:
                 for vms in one.vms:
                     tenants = tuple(one.tenant(f"{one.driver}-{index}", rate_per_s) for index in range(vms))
+                    if self.domains:
+                        tenants = tuple(map(_as_domain, tenants))
                     beside = tuple(tenant for each in self.batch for tenant in each.tenants)
                     scenario = Scenario(self.cpus, (*tenants, *beside))
                     cores = vms * one.cores(rate_per_s) + sum(tenant.vcpus for tenant in beside)
@@ -184,4 +209,6 @@ class Servers(Terms):
 
     def plan(self, block: Block[PlacedCell]) -> RunPlan:
         """The block as the kit takes it."""
-        return plan_of(self, block)
+        plan = plan_of(self, block)
+        settings = {**plan.settings, **following(self.arms, plan.settings)}
+        return replace(plan, settings=settings)

@@ -12,6 +12,7 @@ from dasec.lab.kit.bench import Bench
 from dasec.lab.kit.blame import BlameWatch
 from dasec.lab.kit.run import measure_one
 
+from ..places.counted.domains import homes
 from ..places.counted.inside import PinnedTree, refusing, site, tell, unhurried
 from ..plan.order import Order
 
@@ -34,6 +35,7 @@ def main() -> None:
             cpus.iterations_per_us,
             blame,
             here.directory if experiment.records else None,
+            homes=homes,
         )
         for arm in block.arms:
             tell(measure_one(bench, arm, block.repetition, lambda: None), cpus, bench.records)

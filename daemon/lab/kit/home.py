@@ -78,11 +78,14 @@ class TenantHome:
 
     def managed(self, pids: tuple[int, ...]) -> Managed | None:
         """As the daemon is told; None for whom it cannot know: no group around its vCPUs, no process yet."""
+        share = share_of(self.tenant, self.layout)
+        if self.tenant.is_domain:
+            return Managed(self.tenant.name, share, pids, libvirt=self.tenant.name)
         flat = self.layout is GroupLayout.FLAT
         cgroup = None if flat else f"{self.tree.name}/{managed_group(self.tenant, self.layout)}"
         if not pids and not cgroup:
             return None
-        return Managed(self.tenant.name, share_of(self.tenant, self.layout), pids, cgroup)
+        return Managed(self.tenant.name, share, pids, cgroup)
 
 
 def make_homes(

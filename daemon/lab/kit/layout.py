@@ -3,10 +3,11 @@
 `vm` is what libvirt makes of a host: below `machine` a group for each workload, in it one group
 for each vCPU thread and `emulator` for the process's other threads. (One level is ours: where there
 is an emulator, the vCPUs' groups have a parent `vcpus`, so that the daemon's configuration can name
-them and nothing else.) `flat` has one group for each vCPU thread directly below `machine`, so that
-vCPUs compete with those of other workloads one by one. `shared` is what Docker and systemd make: a group
-for each workload, and all of its threads in it. Beside `machine` stand `client`, which gets
-(almost) all the CPU it asks for, so that the load generator is not what is measured, and `daemon`.
+them and nothing else; a domain, which it finds by libvirt's file, does without.) `flat` has one group
+for each vCPU thread directly below `machine`, so that vCPUs compete with those of other workloads one by
+one. `shared` is what Docker and systemd make: a group for each workload, and all of its threads in it.
+Beside `machine` stand `client`, which gets (almost) all the CPU it asks for, so that the load generator
+is not what is measured, and `daemon`.
 
 The host's autogroup setting has no part in this: it only groups tasks of the top cpu cgroup.
 """
@@ -49,8 +50,8 @@ def _groups_of(tenant: Tenant, layout: GroupLayout) -> Iterator[Group]:
         yield Group(home_of(tenant, layout), weight=tenant.share, quota_cores=tenant.quota_cores)
     if layout is GroupLayout.SHARED:
         return
-    if layout is GroupLayout.VM and tenant.has_emulator:
-        yield Group(managed_group(tenant), threaded=True)
+    if (around := managed_group(tenant, layout)) != home_of(tenant, layout):
+        yield Group(around, threaded=True)
     for index in range(tenant.vcpus):
         yield Group(vcpu_group(tenant, layout, index), threaded=True, quota_cores=tenant.vcpu_quota_cores)
     if tenant.has_emulator:
@@ -69,9 +70,11 @@ def vm_level(tree: str, tenant: Tenant, layout: GroupLayout) -> int:
 
 
 def managed_group(tenant: Tenant, layout: GroupLayout = GroupLayout.VM) -> str:
-    """The group that has all vCPUs of a workload in it or below it, and as `vm` nothing else."""
+    """The group that has all vCPUs of a workload in it or below it, and as `vm` nothing else, unless it is a
+    domain."""
     home = home_of(tenant, layout)
-    return f"{home}/vcpus" if tenant.has_emulator and layout is GroupLayout.VM else home
+    is_apart = tenant.has_emulator and not tenant.is_domain and layout is GroupLayout.VM
+    return f"{home}/vcpus" if is_apart else home
 
 
 def vcpu_group(tenant: Tenant, layout: GroupLayout, index: int) -> str:

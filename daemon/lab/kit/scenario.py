@@ -31,6 +31,8 @@ class Tenant:
     """Of its threads those that are vCPUs."""
     has_emulator: bool = False
     """Has it other threads, too? They live in a group beside the vCPUs', as libvirt's emulator does."""
+    is_domain: bool = False
+    """Do its groups lie as those of libvirt's domains? The daemon is told its name there."""
     is_exact: bool = True
     """It has neither more nor fewer vCPUs than are written here, and all of them before it begins."""
     quota_cores: float | None = None

@@ -52,7 +52,7 @@ DRIVERS = (
 FILES = (
     *(REPOSITORY / f"experiments/plan/{name}.py" for name in (*PLANNED, "variants", "word")),
     *(REPOSITORY / f"experiments/drivers/{name}.py" for name in DRIVERS),
-    *(HERE / f"{name}.py" for name in ("cpus", "inside", "speed")),
+    *(HERE / f"{name}.py" for name in ("cpus", "domains", "inside", "speed")),
     *(
         REPOSITORY / f"guests/{name}.py"
         for name in ("__init__", "bare/__init__", "bare/client", "bare/words")

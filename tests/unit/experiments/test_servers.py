@@ -93,6 +93,25 @@ def test_a_kernel_without_modules_has_no_virtual_machines(tmp_path: Path) -> Non
     assert read(file).modules == ("kvm_amd",)
 
 
+def test_domains_are_virtual_machines_and_only_their_emulators_follow(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    following = ONE.replace("policies = []", 'policies = ["critical+follow"]')
+    kvm = following.replace('"memcached"', '"kvm"') + "threads = 2\n"
+    file.write_text(f"domains = true\n{kvm}")
+    assert all(tenant.is_domain for tenant in read(file).cells.possible[0].scenario.tenants)
+    (block,) = blocks_of(read(file).cells.possible, read(file).arms, 1, 1)
+    assert 'emulator = "follow"' in read(file).plan(block).settings["critical+follow"]
+    for told, complaint in (
+        (kvm, r"\+follow: is about domains: set domains = true, too"),
+        (f"domains = true\n{following}", "are of the driver kvm alone, in the layout vm"),
+        (f'domains = true\nlayouts = ["shared"]\n{kvm}', "are of the driver kvm alone, in the layout vm"),
+        (f"domains = true\n{kvm.replace('critical+', 'scx+')}", r"scx\+follow is unknown"),
+    ):
+        file.write_text(told)
+        with pytest.raises(Refusal, match=complaint):
+            read(file)
+
+
 BESIDE = """
 [[batch]]
 driver = "sysbench-cpu"

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from dasec.config.config import check
-from experiments.plan.arms import ALONE, RULES, capped, dasec_settings, known
+from experiments.plan.arms import ALONE, RULES, capped, dasec_settings, following, known
 
 ON_SCX = ("scx:none", "scx-partial:none", "rival:other")
 RANGE = "floor_us = 100\nstart_us = 4000\nceiling_us = 12000\nrespect_burst = false\n"
@@ -53,3 +53,12 @@ def test_an_arm_with_caps_is_its_policy_and_caps() -> None:
     assert all(tomllib.loads(text)["bandwidth"] == {"caps": True} for text in told.values())
     (burst,) = capped(["critical+caps+burst"], {}).values()
     assert tomllib.loads(burst)["bandwidth"] == {"caps": True, "burst": True}
+
+
+def test_an_arm_in_which_qemus_own_threads_follow_is_its_policy_and_that() -> None:
+    told = following(["critical", "critical+follow", "oracle+follow"], {"oracle": 'policy = "oracle"\n'})
+    workload = {"name": "any", "libvirt": "any"}
+    for arm, policy in (("critical+follow", "critical"), ("oracle+follow", "oracle")):
+        settings = check({**tomllib.loads(told[arm]), "workload": [workload]}, "settings")
+        assert (settings.policy, settings.libvirt.emulator) == (policy, "follow")
+    assert len(told) == 2

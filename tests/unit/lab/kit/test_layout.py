@@ -45,6 +45,21 @@ def test_a_workload_has_a_group_and_in_it_one_for_each_vcpu_as_libvirt_makes_the
     ]
 
 
+def test_a_domains_vcpus_lie_beside_its_emulator_and_it_is_called_by_libvirts_name(tmp_path: Path) -> None:
+    scenario, tree = Scenario(2, (replace(CACHE, is_domain=True),)), Tree(1, tmp_path / TOP_NAME)
+    found = [group.name for group in groups_for(scenario, GroupLayout.VM)]
+    assert [name for name in found if name.startswith("machine/")] == [
+        "machine/memcached-0",
+        "machine/memcached-0/vcpu0",
+        "machine/memcached-0/vcpu1",
+        "machine/memcached-0/emulator",
+    ]
+    (home,) = make_homes(tree, scenario, GroupLayout.VM, limited=True)
+    managed = home.managed((1,))
+    assert managed is not None
+    assert managed.table()[-1] == 'libvirt = "memcached-0"'
+
+
 def test_flat_means_no_group_of_a_workload() -> None:
     assert {name.count("/") for name in names(GroupLayout.FLAT) if name.startswith("machine/")} == {1}
 
