@@ -7,10 +7,14 @@ from pathlib import Path
 import click
 
 from dasec.lab.kit.arms import CONTROL, ON_PARTIAL, ON_SCX, SCX
+from dasec.lab.kit.ratios import Estimate, estimate, paired_ratios
 
 from ...plan.arms import FOLLOW
+from ...results.analysis import JUDGED
+from ...results.effects import effect
+from ...results.markdown import markdown_table
 from ..servers import curve
-from ..servers.published import ARMS, cells, draw, table, words
+from ..servers.published import ARMS, Cell, cells, draw, serving, table, words
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PICTURE = RESULTS / "kvm.png"
@@ -41,6 +45,26 @@ FOLLOWING = {
 """Virtual machines as libvirt's domains; `follow`: QEMU's own threads are managed, too."""
 
 
+def followed(found: tuple[Cell, ...]) -> str:
+    """What `follow` is worth: each policy with it over the same without."""
+    judged = [(policy, metric) for policy in ("critical", "oracle") for metric in JUDGED]
+    head = ["server", *(f"{FOLLOWING[policy]}: {metric}" for policy, metric in judged)]
+    rows = [[one.file, *(effect(worth(one, policy, metric)) for policy, metric in judged)] for one in found]
+    return markdown_table(head, rows)
+
+
+def worth(cell: Cell, policy: str, metric: str) -> Estimate | None:
+    """Of one policy in one cell, each VM beside itself; None if it was not there."""
+    with_it, without = cell.runs(f"{policy}{FOLLOW}"), cell.runs(policy)
+    if not with_it or not without:
+        return None
+    pairs: list[float] = []
+    for ours, plain in zip(with_it, without, strict=True):
+        values = [one.value(metric) for one in serving(ours)]
+        pairs += paired_ratios(values, [one.value(metric) for one in serving(plain)])
+    return estimate(pairs)
+
+
 def publish() -> None:
     """Print and draw them."""
     found, points = tuple(cells(RESULTS)), curve.points(CURVE)
@@ -50,6 +74,7 @@ def publish() -> None:
     click.echo(table(tuple(cells(DAEMON)), ON_OURS))
     click.echo(table(tuple(cells(DOMAINS)), FOLLOWING))
     click.echo(words(tuple(cells(DOMAINS)), FOLLOWING))
+    click.echo(followed(tuple(cells(DOMAINS))))
     draw(found, PICTURE, ALL_ARMS)
     click.echo(curve.table(points))
     click.echo(curve.held({"kvm": points}))

@@ -8,7 +8,18 @@ import pytest
 
 from dasec.lab.kit.arms import CONTROL, NONE, SCX
 from experiments.results.analysis import JUDGED
-from experiments.studies.kvm.published import ALL_ARMS, CURVE, DAEMON, ON_OURS, RESULTS, SEEDS
+from experiments.studies.kvm.published import (
+    ALL_ARMS,
+    CURVE,
+    DAEMON,
+    DOMAINS,
+    FOLLOWING,
+    ON_OURS,
+    RESULTS,
+    SEEDS,
+    followed,
+    worth,
+)
 from experiments.studies.servers import curve
 from experiments.studies.servers.published import Cell, cells, table, words
 
@@ -18,7 +29,8 @@ FIRST_PAGE, FINDINGS = (TOP / "README.md").read_text(), (TOP / "docs/findings.md
 KEPT = {cell.file: cell for cell in cells(RESULTS)}
 OTHERS = {cell.file: cell for cell in cells(SEEDS)}
 ON_IT = {cell.file: cell for cell in cells(DAEMON)}
-EACH = {**KEPT, **OTHERS, **ON_IT}
+FOLLOWED = {cell.file: cell for cell in cells(DOMAINS)}
+EACH = {**KEPT, **OTHERS, **ON_IT, **FOLLOWED}
 POINTS = curve.points(CURVE)
 
 
@@ -28,6 +40,10 @@ def test_the_kept_runs_give_the_published_tables() -> None:
     assert words(kept, ALL_ARMS) in PAGE
     assert table(tuple(OTHERS.values())) in PAGE
     assert table(tuple(ON_IT.values()), ON_OURS) in PAGE
+    domains = tuple(FOLLOWED.values())
+    assert table(domains, FOLLOWING) in PAGE
+    assert words(domains, FOLLOWING) in PAGE
+    assert followed(domains) in PAGE
     assert curve.table(POINTS) in PAGE
     assert curve.held({"kvm": POINTS}) in PAGE
 
@@ -89,3 +105,26 @@ def test_other_pages_have_the_same_figures() -> None:
         for arm in filter(cell.runs, ("critical", "oracle", "scx")):
             figures = ", ".join(short(cell.ratio(arm, one).ratio).removeprefix("0") for one in JUDGED)
             assert f"| {cell.word(arm)}: {figures} |" in FINDINGS
+
+
+def test_qemus_own_threads_bring_nothing_that_can_be_told_when_they_follow_and_take_nothing() -> None:
+    for cell in FOLLOWED.values():
+        for arm in ("critical", "critical+follow"):
+            assert cell.word(arm) == "gain"
+        for policy in ("critical", "oracle"):
+            for metric in JUDGED:
+                found = worth(cell, policy, metric)
+                assert found is None or found.low < 1 < found.high
+        assert cell.done("critical+follow") == pytest.approx(cell.done("critical"), abs=0.01)
+
+
+def test_in_groups_that_lie_as_libvirts_critical_gains_more_of_the_same_arrivals() -> None:
+    for name, other in (("follow", KEPT["debian"]), ("follow-2", OTHERS["debian-2"])):
+        counts = [
+            [one.latencies.count for one in cell.runs(NONE)[0].tenants] for cell in (FOLLOWED[name], other)
+        ]
+        assert counts[0] == counts[1]
+        for metric in JUDGED:
+            assert (
+                FOLLOWED[name].ratio("critical", metric).ratio < other.ratio("critical", metric).ratio - 0.06
+            )
