@@ -107,7 +107,7 @@ def test_other_pages_have_the_same_figures() -> None:
             assert f"| {cell.word(arm)}: {figures} |" in FINDINGS
 
 
-def test_qemus_own_threads_bring_nothing_that_can_be_told_when_they_follow_and_take_nothing() -> None:
+def test_on_debians_own_kernel_qemus_own_threads_bring_and_take_nothing_when_they_follow() -> None:
     for cell in FOLLOWED.values():
         for arm in ("critical", "critical+follow"):
             assert cell.word(arm) == "gain"
