@@ -76,26 +76,13 @@ struct renewal {
 	__u32 unused;
 };
 
-/* What is under way counts until now, as whoever reads the row has it; then nobody knows what the thread is doing. */
 static long renew_slot(__u32 slot, void *ctx)
 {
 	struct activity *activity = bpf_map_lookup_elem(&activities, &slot);
-	__u64 now_ns, since_ns, passed_ns;
 
 	if (!activity)
 		return 1;
-	since_ns = activity->since_ns;
-	now_ns = bpf_ktime_get_ns();
-	passed_ns = now_ns > since_ns ? now_ns - since_ns : 0;
-	if (activity->state == RUNNING)
-		activity->run_ns += passed_ns;
-	if (activity->state == READY)
-		activity->ready_ns += passed_ns;
-	if (activity->state == RUNNING || activity->state == READY)
-		spend(activity, passed_ns);
-	activity->state = UNKNOWN;
-	activity->since_ns = now_ns;
-	activity->episode_ns = 0;
+	lose_sight(activity, bpf_ktime_get_ns());
 	/*
 	 * Not `early`: a thread that was woken on its way to sleep has not slept, whatever else is not known of it. Nor
 	 * `in_chain`: until its next wake-up tells, its time is what it was of late.

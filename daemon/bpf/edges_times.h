@@ -77,6 +77,22 @@ static __always_inline void miss(void)
 		__sync_fetch_and_add(&total->missed, 1);
 }
 
+/* What is under way counts until now, as whoever reads the row has it; then nobody knows what the thread is doing. */
+static __always_inline void lose_sight(struct activity *activity, __u64 now_ns)
+{
+	__u64 since_ns = activity->since_ns, passed_ns = now_ns > since_ns ? now_ns - since_ns : 0;
+
+	if (activity->state == RUNNING)
+		activity->run_ns += passed_ns;
+	if (activity->state == READY)
+		activity->ready_ns += passed_ns;
+	if (activity->state == RUNNING || activity->state == READY)
+		spend(activity, passed_ns);
+	activity->state = UNKNOWN;
+	activity->since_ns = now_ns;
+	activity->episode_ns = 0;
+}
+
 /* The thread gets a core. One that was woken before it had left its core (`early`) never slept. */
 static __always_inline void dispatch(const struct followed *followed, __u64 now_ns)
 {

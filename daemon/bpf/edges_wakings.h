@@ -125,7 +125,9 @@ int BPF_PROG(waking_full, struct task_struct *task)
 	count_waking(activity, source);
 	if (waker && waker->workload != wakee->workload)
 		count_outward(waker);
-	if (activity->state == UNKNOWN || activity->state == ASLEEP) {
+	if (!is_in_sight(task)) {
+		/* Whoever gives it its CPU tells nobody. */
+	} else if (activity->state == UNKNOWN || activity->state == ASLEEP) {
 		now_ns = bpf_ktime_get_ns();
 		if (activity->state == ASLEEP)
 			slept_since_ns = activity->since_ns;

@@ -192,8 +192,9 @@ class Scheduler:
         _UNTIL.pack_into(self._attended, 0, until_ns)
 
     def count_switches(self, wanted: bool) -> None:
-        """See CountsSwitches."""
-        _FLAG.pack_into(self._counting, 0, wanted)
+        """See CountsSwitches. Where it is closed, nobody counts."""
+        if not self._counting.closed:
+            _FLAG.pack_into(self._counting, 0, wanted)
 
     def vms(self) -> list[VmTime]:
         """All VMs, the rest of the system, and groups above VMs that have run something of their own."""

@@ -28,7 +28,10 @@ static struct followed *begin_to_follow(struct task_struct *task, struct followe
 
 	if (!t)
 		return NULL;
-	t->followed = *first;
+	t->followed.slot = first->slot;
+	t->followed.workload = first->workload;
+	barrier(); /* with its serial number it is followed */
+	t->followed.serial = first->serial;
 	return &t->followed;
 }
 
@@ -44,6 +47,12 @@ static void end_to_follow(struct task_struct *task)
 static bool in_other_interrupt(const struct core *core)
 {
 	return in_interrupt();
+}
+
+/* Another class has it: for good, or as long as a real-time thread waits for a lock that it holds. */
+static bool is_in_sight(const struct task_struct *task)
+{
+	return scx_of(task)->prio >= MAX_RT_PRIO;
 }
 
 static bool is_counted(const struct thread *t)
@@ -64,6 +73,14 @@ static void count_preemption(const struct thread *t)
 {
 	if (is_counted(t))
 		displace(&t->followed, false, bpf_ktime_get_ns());
+}
+
+static void count_departure(const struct thread *t)
+{
+	struct activity *activity = is_counted(t) ? activity_of(&t->followed) : NULL;
+
+	if (activity)
+		lose_sight(activity, bpf_ktime_get_ns());
 }
 
 static void count_sleep(const struct thread *t, __u64 now)

@@ -140,7 +140,7 @@ static bool in_interrupt(void)
 	if (&__preempt_count) {
 		const int *count = bpf_this_cpu_ptr(&__preempt_count);
 
-		return *count & HARDIRQ_BITS;
+		return *count & (&local_interrupt_disable_state ? HARDIRQ_BITS_LATER : HARDIRQ_BITS);
 	}
 	return false;
 }

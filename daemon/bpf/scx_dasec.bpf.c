@@ -653,6 +653,16 @@ __s32 BPF_PROG(dasec_init_task, struct task_struct *p, struct scx_init_task_args
 	return 0;
 }
 
+/* Another class has it from now on, or we are put out. */
+SEC("struct_ops/dasec_disable")
+void BPF_PROG(dasec_disable, struct task_struct *p)
+{
+	struct thread *t = thread_of(p);
+
+	if (t)
+		count_departure(t);
+}
+
 static void count_cpus(__u32 going)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
@@ -746,6 +756,7 @@ void BPF_PROG(dasec_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 	.quiescent = (void *)dasec_quiescent, \
 	.cpu_online = (void *)dasec_cpu_online, \
 	.cpu_offline = (void *)dasec_cpu_offline, \
+	.disable = (void *)dasec_disable, \
 	.init_task = (void *)dasec_init_task, \
 	.cgroup_init = (void *)dasec_cgroup_init, \
 	.cgroup_exit = (void *)dasec_cgroup_exit, \

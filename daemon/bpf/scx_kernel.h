@@ -35,6 +35,7 @@ struct sched_ext_entity {
 struct task_struct___scx {
 	unsigned int flags;
 	__s32 tgid;
+	int prio;
 	int nr_cpus_allowed;
 	unsigned short migration_disabled;
 	const struct cpumask *cpus_ptr;
@@ -81,6 +82,7 @@ struct sched_ext_ops {
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, __u64 deq_flags);
+	void (*disable)(struct task_struct *p);
 	void (*cpu_release)(__s32 cpu, struct scx_cpu_release_args *args);
 	void (*cpu_online)(__s32 cpu);
 	void (*cpu_offline)(__s32 cpu);
@@ -144,6 +146,7 @@ extern bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 
 extern const struct pcpu_hot pcpu_hot __ksym __weak;
 extern const int __preempt_count __ksym __weak;
+extern const void local_interrupt_disable_state __ksym __weak;
 
 /*
  * The condition of a loop that nothing else bounds: false after 8 million times, for which the verifier lets it pass
@@ -161,8 +164,10 @@ on: \
 	goes; \
 })
 
+#define MAX_RT_PRIO 100
 #define PF_KTHREAD 0x00200000
 #define HARDIRQ_BITS 0xf0000
+#define HARDIRQ_BITS_LATER 0xf000000 /* behind a count of disabled interrupts, where NMIs have a count of their own */
 #define ENOMEM 12
 #define EEXIST 17
 

@@ -34,6 +34,11 @@ static __always_inline void end_to_follow(struct task_struct *task)
 	bpf_task_storage_delete(&follows, task);
 }
 
+static __always_inline bool is_in_sight(const struct task_struct *task)
+{
+	return 1;
+}
+
 BRACKET(irq_handler, IN_INTERRUPT)
 BRACKET(call_function, IN_INTERRUPT)
 BRACKET(call_function_single, IN_INTERRUPT)

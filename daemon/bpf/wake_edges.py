@@ -165,6 +165,8 @@ class BpfEdges:
 
     def lose_scheduler(self) -> None:
         """It schedules no more: from now on switches are seen as under any other. Raises as watch() does."""
+        if self._scheduler is None:
+            return
         self._scheduler = None
         if self.watching:
             self.watch(False)
@@ -285,9 +287,4 @@ def open_edges(extent: Extent) -> WakeEdges:
     try:
         return BpfEdges(extent)
     except libbpf.BpfUnavailable as reason:
-        return no_edges(reason)
-
-
-def no_edges(reason: libbpf.BpfUnavailable) -> NoEdges:
-    """What there is where a monitor cannot work."""
-    return NoEdges(f"no wake-up sources: {reason}")
+        return NoEdges(f"no wake-up sources: {reason}")

@@ -29,6 +29,21 @@ pytestmark = NEEDS_SCHED_EXT
 
 EXTENT = Extent(Level.FULL, slots=16, edges=16)
 CHANGES = 200
+MEANWHILE_S = 4.0
+ENOUGH, FEW = 50, 10
+"""Wake-ups. The two monitors begin and end one after the other."""
+
+READER = """
+import os
+while True:
+    for folder, _, names in os.walk("/usr/share"):
+        for name in names:
+            try:
+                with open(folder + "/" + name, "rb") as file: file.read(4096)
+            except OSError: pass
+"""
+NAPPER = "import time\nwhile True: time.sleep(0.002)"
+
 TOTALS = (attrgetter("wakeups"), attrgetter("chain_ns"))
 
 
@@ -68,10 +83,50 @@ def test_a_thread_that_is_changed_while_it_runs_goes_on_running(monitor: BpfEdge
     assert had_ns == pytest.approx(lasted_ns, rel=0.2)
 
 
+def test_a_device_wakes_on_behalf_of_nobody(monitor: BpfEdges, vms: dict[str, Vm]) -> None:
+    """Whoever reads files is woken by their disk, which interrupts those that compute."""
+    vms["one"] = Vm("one")
+    for cpu in (0, 1):
+        vms["one"].run(HOG, {cpu})
+    vms["one"].run(READER)
+    hog, beside, reader = (identity(one.pid) for one in vms["one"].programs)
+    traced = BpfEdges(EXTENT)
+    for each in (monitor, traced):
+        each.follow({hog: 0, beside: 0, reader: 0})
+    time.sleep(MEANWHILE_S)
+    ours, truth = monitor.read(), traced.read()
+    traced.close()
+    assert truth.threads[reader].external > ENOUGH
+    assert ours.threads[reader].external > 0.9 * truth.threads[reader].external - FEW
+    assert ours.threads[reader].sibling <= truth.threads[reader].sibling + FEW
+    for who in (hog, beside):
+        assert ours.threads[who].outward <= truth.threads[who].outward + FEW
+        assert ours.threads[who].chain_ns <= truth.threads[who].chain_ns + MEANWHILE_S * 1e9 / 10
+
+
+def test_a_thread_that_holds_what_a_real_time_thread_waits_for_is_out_of_sight(
+    monitor: BpfEdges, vms: dict[str, Vm]
+) -> None:
+    """It belongs to another scheduling class as long."""
+    vms["napper"] = Vm("napper")
+    vms["napper"].run(NAPPER, {1})
+    napper = identity(vms["napper"].programs[0].pid)
+    monitor.follow({napper: 0})
+    os.sched_setscheduler(napper.tid, os.SCHED_FIFO, os.sched_param(1))
+    first = monitor.read().threads[napper]
+    time.sleep(1)
+    then = monitor.read().threads[napper]
+    os.sched_setscheduler(napper.tid, os.SCHED_OTHER, os.sched_param(0))
+    assert then.timer > first.timer
+    assert (then.run_ns, then.ready_ns, then.chain_ns) == (first.run_ns, first.ready_ns, first.chain_ns)
+    time.sleep(0.5)
+    assert monitor.read().threads[napper].dispatches > then.dispatches
+
+
 def test_a_monitor_that_is_closed_leaves_the_scheduler_as_it_is(monitor: BpfEdges, hog: VcpuId) -> None:
     monitor.follow({hog: 0})
-    monitor.close()
-    monitor.close()
+    for _ in range(2):
+        monitor.close()
     assert state() == "enabled"
 
 

@@ -21,7 +21,7 @@ CFS = "linux-image-amd64"
 """Debian 12's own kernel: 6.1, the last series with CFS."""
 
 CONTRACT = "tests/contract"
-OF_MAINLINE = "-k 'not (fake or patched_cfs or sched_ext)'"
+OF_MAINLINE = "-k 'not (fake or patched_cfs or sched_ext or scheduled)'"
 """The fake host is the same anywhere; the others have guests of their own."""
 QUOTAS = "tests/host/test_caps.py tests/host/test_loans.py"
 GROUPS = "tests/host/test_mainline_groups.py tests/host/test_machine_scopes.py"

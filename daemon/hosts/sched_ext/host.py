@@ -32,7 +32,12 @@ class SchedExt(ThreadsHost):
         settings = replace(settings, own_groups=False, nice=False)
         self._kernel, self._partial = ExtKernel(settings), settings.partial
         super().__init__(journal, capabilities, self._kernel, settings, edges=self._kernel.edges)
-        self._kernel.load(journal)  # what the journal holds before that is in custody
+        try:
+            self._kernel.load(journal)  # what the journal holds before that is in custody
+        except BaseException:
+            self._edges.close()
+            self._kernel.close()
+            raise
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
         """The state of every vCPU of the roster now. If the scheduler was put out, nothing is held any more,

@@ -9,7 +9,7 @@ from ...bpf.edges import WakeEdges
 from ...bpf.extent import Extent
 from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Options, Scheduler, limits, no_vms, options
-from ...bpf.wake_edges import BpfEdges, no_edges, open_edges
+from ...bpf.wake_edges import BpfEdges, open_edges
 from ...knobs.knob import Write
 from ...knobs.words import WordKnob
 from ...linux import extwords
@@ -133,16 +133,14 @@ class ExtKernel:
 
 def _entered(chosen: Options, settings: HostSettings) -> tuple[Scheduler | None, WakeEdges | None]:
     """Our scheduler in the kernel, if it is to schedule anybody, and who counts wake-ups: itself where it has
-    all threads. What only the monitor lacks is no reason to do without the scheduler."""
+    all threads and the kernel lets it, else by tracing."""
     extent = Extent(settings.edges if settings.bpf else Level.NONE)
     if settings.dry_run or settings.partial or extent.level is Level.NONE:
         scheduler = None if settings.dry_run else Scheduler(chosen, partial=settings.partial)
         return scheduler, None if extent.level is Level.NONE else open_edges(extent)
+    scheduler = None
     try:
         scheduler = Scheduler(chosen, extent=extent)
-    except BpfUnavailable as reason:
-        return Scheduler(chosen), no_edges(reason)
-    try:
         return scheduler, BpfEdges(extent, scheduler)
-    except BpfUnavailable as reason:
-        return scheduler, no_edges(reason)
+    except BpfUnavailable:
+        return scheduler or Scheduler(chosen), open_edges(extent)
