@@ -167,7 +167,7 @@ on: \
 #define MAX_RT_PRIO 100
 #define PF_KTHREAD 0x00200000
 #define HARDIRQ_BITS 0xf0000
-#define HARDIRQ_BITS_LATER 0xf000000 /* behind a count of disabled interrupts, where NMIs have a count of their own */
+#define HARDIRQ_BITS_LATER 0xf000000 /* from 7.3 on, behind a count of disabled interrupts ("preempt: Introduce HARDIRQ_DISABLE_BITS") */
 #define ENOMEM 12
 #define EEXIST 17
 
