@@ -20,7 +20,7 @@ class Monitors:
     def __init__(self, kind: str) -> None:
         if kind == SCHEDULED and (os.environ.get("DASEC_GUEST") != "1" or why_not() is not None):
             pytest.skip("needs sched_ext, in a guest of its own; tests/vm runs this in one")
-        self.is_scheduled = kind == SCHEDULED
+        self._is_scheduled = kind == SCHEDULED
         self._scheduler: Scheduler | None = None
         self._monitor: BpfEdges | None = None
 
@@ -28,7 +28,7 @@ class Monitors:
         """One with so much room, counting."""
         self.close()
         extent = Extent(level, slots, edges)
-        if self.is_scheduled:
+        if self._is_scheduled:
             self._scheduler = Scheduler(options(2), extent=extent)
             self._scheduler.begin()
         self._monitor = BpfEdges(extent, self._scheduler)

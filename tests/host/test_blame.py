@@ -8,23 +8,19 @@ import time
 
 import pytest
 
+from dasec.bpf.extent import Extent
 from dasec.bpf.wake_edges import BpfEdges
 from dasec.lab.load_tool import find_tool
 from dasec.linux import procfs
 from dasec.model import Level, VcpuId
 from tests.stopwatch import stolen_s
 
-from .monitors import Monitors
 from .schedtrace import Recorder, evaluate
 
 pytestmark = pytest.mark.host
 
 TOLERANCE = 0.02
 """The two programs at one tracepoint take their times one after the other."""
-
-TOLERANCE_OF_OURS = 0.25
-"""Our scheduler takes them before and after it has chosen who is next, which takes long in a guest on a busy
-machine. So it is asked for the sum over all threads only."""
 
 ENOUGH_NS = 2_000_000
 """Below this a thread's share of the difference in time stamps is more than the tolerance."""
@@ -46,13 +42,12 @@ BACKGROUND = ["--background", "2", "--background-burst-us", "5000", "--backgroun
 class Run:
     """One load, seen by the monitor and by the recorder."""
 
-    def __init__(self, options: list[str], monitors: Monitors) -> None:
-        self._monitors, self.is_scheduled = monitors, monitors.is_scheduled
+    def __init__(self, options: list[str]) -> None:
         assert any(self._is_seen(options, lead_ns) for lead_ns in LEADS_NS), "it always began too early"
 
     def _is_seen(self, options: list[str], lead_ns: int) -> bool:
         """Whether it was followed from its beginning; else it shows nothing, and no number of it counts."""
-        recorder, monitor = Recorder(), self._monitors.open(Level.FULL, slots=32, edges=64)
+        recorder, monitor = Recorder(), BpfEdges(Extent(Level.FULL, slots=32, edges=64))
         stolen_before_s = stolen_s()
         try:
             followed = self._under(monitor, options, lead_ns)
@@ -97,29 +92,28 @@ class Run:
         return ids, followed_ns
 
 
-def agree(counted: dict[int, int], truth: dict[int, int], run: Run) -> None:
+def agree(counted: dict[int, int], truth: dict[int, int], stolen_ns: int) -> None:
     """Each thread's time, and the sum over all of them. What the hypervisor stole between two time stamps
     of one event is a difference that neither program can help."""
-    differ_ns = ENOUGH_NS + run.stolen_ns
-    share = TOLERANCE_OF_OURS if run.is_scheduled else TOLERANCE
-    assert sum(counted.values()) == pytest.approx(sum(truth.values()), rel=share, abs=differ_ns)
-    for tid, ns in counted.items() if not run.is_scheduled else ():
-        assert ns == pytest.approx(truth.get(tid, 0), rel=share, abs=differ_ns)
+    differ_ns = ENOUGH_NS + stolen_ns
+    assert sum(counted.values()) == pytest.approx(sum(truth.values()), rel=TOLERANCE, abs=differ_ns)
+    for tid, ns in counted.items():
+        assert ns == pytest.approx(truth.get(tid, 0), rel=TOLERANCE, abs=differ_ns)
 
 
 @pytest.mark.timing
 @pytest.mark.parametrize("options", LOADS.values(), ids=LOADS)
-def test_what_the_monitor_counts_is_what_a_full_trace_shows(options: list[str], monitors: Monitors) -> None:
-    run = Run(options, monitors)
+def test_what_the_monitor_counts_is_what_a_full_trace_shows(options: list[str]) -> None:
+    run = Run(options)
     threads, truth = run.threads, run.truth
     assert run.lost == 0
     assert run.missed == truth.missed
     assert run.edges == truth.edges
     assert {tid: one.sibling for tid, one in threads.items() if one.sibling} == truth.sibling
     assert sum(truth.blame_ns.values()) > ENOUGH_NS, "the load blamed nobody, so the test shows nothing"
-    agree({tid: one.blame_ns for tid, one in threads.items()}, truth.blame_ns, run)
-    agree({tid: one.ready_ns for tid, one in threads.items()}, truth.ready_ns, run)
-    agree({tid: one.run_ns for tid, one in threads.items()}, truth.run_ns, run)
-    agree({tid: one.sleep_ns for tid, one in threads.items()}, truth.sleep_ns, run)
+    agree({tid: one.blame_ns for tid, one in threads.items()}, truth.blame_ns, run.stolen_ns)
+    agree({tid: one.ready_ns for tid, one in threads.items()}, truth.ready_ns, run.stolen_ns)
+    agree({tid: one.run_ns for tid, one in threads.items()}, truth.run_ns, run.stolen_ns)
+    agree({tid: one.sleep_ns for tid, one in threads.items()}, truth.sleep_ns, run.stolen_ns)
     for tid, one in threads.items():
         assert one.preemptions == pytest.approx(truth.preemptions.get(tid, 0), abs=2)

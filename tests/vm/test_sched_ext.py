@@ -13,7 +13,7 @@ FOLDER = "tests/sched_ext"
 COMMAND = "command or meanwhile or puts_out"
 CHANGES = "slots or masks or moves or second_one or cpu_limit or controller or cpu_that_goes or born"
 EDGES = (
-    "tests/host/test_wake_edges.py tests/host/test_watching.py tests/host/test_blame.py"
+    "tests/host/test_wake_edges.py tests/host/test_watching.py"
     " -k 'test_counts or (scheduled and not (burst or continued or meanwhile))'"
 )
 """Without three that take it for granted that programs are attached within a time slice, which a guest on a
