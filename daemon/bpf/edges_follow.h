@@ -49,8 +49,8 @@ int follow(struct order *order)
 	__u32 slot = order->slot;
 	struct activity *activity = bpf_map_lookup_elem(&activities, &slot);
 	struct past *past = bpf_map_lookup_elem(&pasts, &slot);
-	struct followed *followed;
 	struct task_struct *task;
+	bool followed;
 
 	if (!activity)
 		return 1;
@@ -63,8 +63,6 @@ int follow(struct order *order)
 	activity->serial = order->serial;
 	activity->since_ns = bpf_ktime_get_ns();
 	followed = begin_to_follow(task, &first);
-	if (followed && followed->serial != order->serial)
-		*followed = first;
 	/* From here on its events are seen; the first of them knows better than we do. */
 	__sync_val_compare_and_swap(&activity->state, UNKNOWN, present(task));
 	bpf_task_release(task);

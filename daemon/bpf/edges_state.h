@@ -118,7 +118,7 @@ struct {
 
 /* By whoever includes this: where a thread's storage is. */
 static struct followed *follow_of(struct task_struct *task);
-static struct followed *begin_to_follow(struct task_struct *task, struct followed *first);
+static bool begin_to_follow(struct task_struct *task, struct followed *first);
 static void end_to_follow(struct task_struct *task);
 /* Whether it is seen when the thread gets and loses its CPU: then a wake-up tells what it is doing. */
 static bool is_in_sight(const struct task_struct *task);

@@ -22,17 +22,17 @@ static struct followed *follow_of(struct task_struct *task)
 	return t && t->followed.serial ? &t->followed : NULL;
 }
 
-static struct followed *begin_to_follow(struct task_struct *task, struct followed *first)
+static bool begin_to_follow(struct task_struct *task, struct followed *first)
 {
 	struct thread *t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!t)
-		return NULL;
+		return false;
 	t->followed.slot = first->slot;
 	t->followed.workload = first->workload;
 	barrier(); /* with its serial number it is followed */
 	t->followed.serial = first->serial;
-	return &t->followed;
+	return true;
 }
 
 static void end_to_follow(struct task_struct *task)
@@ -43,7 +43,7 @@ static void end_to_follow(struct task_struct *task)
 		t->followed.serial = 0;
 }
 
-/* The scheduler's own kicks are interrupts, one at many a wake-up: two programs around each would cost 260 instructions. */
+/* The scheduler's own kicks are interrupts, one at many a wake-up, so programs around each would cost instructions every time. */
 static bool in_other_interrupt(const struct core *core)
 {
 	return in_interrupt();

@@ -24,9 +24,13 @@ static __always_inline struct followed *follow_of(struct task_struct *task)
 	return bpf_task_storage_get(&follows, task, 0, 0);
 }
 
-static __always_inline struct followed *begin_to_follow(struct task_struct *task, struct followed *first)
+static __always_inline bool begin_to_follow(struct task_struct *task, struct followed *first)
 {
-	return bpf_task_storage_get(&follows, task, first, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct followed *followed = bpf_task_storage_get(&follows, task, first, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (followed && followed->serial != first->serial)
+		*followed = *first;
+	return followed;
 }
 
 static __always_inline void end_to_follow(struct task_struct *task)

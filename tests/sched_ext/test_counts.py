@@ -104,10 +104,9 @@ def test_a_device_wakes_on_behalf_of_nobody(monitor: BpfEdges, vms: dict[str, Vm
         assert ours.threads[who].chain_ns <= truth.threads[who].chain_ns + MEANWHILE_S * 1e9 / 10
 
 
-def test_a_thread_that_holds_what_a_real_time_thread_waits_for_is_out_of_sight(
+def test_a_thread_that_another_scheduling_class_has_is_out_of_sight(
     monitor: BpfEdges, vms: dict[str, Vm]
 ) -> None:
-    """It belongs to another scheduling class as long."""
     vms["napper"] = Vm("napper")
     vms["napper"].run(NAPPER, {1})
     napper = identity(vms["napper"].programs[0].pid)
