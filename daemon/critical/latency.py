@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..model import NO_KNOBS, Knob, Knobs, Period, Reason, VcpuId
-from .memory import COUNT, SEASONED, Memory
+from .memory import SEASONED, Memory
 from .scores import FULL
 
 Latencies = tuple[tuple[VcpuId, int], ...]
@@ -29,11 +29,6 @@ LATER, AS_FOUND = "critical.later", "critical.neutral"
 BEGINS, ENDS = FULL // 4, FULL // 2
 """Below the one a vCPU begins to yield, from the other on it ceases to, so that a score between them does not
 write every period."""
-
-LEAST_BURST_NS = 100_000
-"""Whoever is waited for in shorter bursts gains nothing by taking a core at once: memcached's p99 was worse
-in 9 of 10 pairs of runs, the helpers that gained worked for 0.5 ms and more
-(docs/decisions/0031-yielding.md). Between them nothing was measured."""
 
 AS_IT_IS = 100
 
@@ -50,14 +45,9 @@ class Delays(NamedTuple):
 
 
 def low(memories: Sequence[Memory], scores: Sequence[int]) -> dict[VcpuId, int]:
-    """The scores of one workload's judged vCPUs below ENDS; none where those who are waited for have such
-    short bursts that nobody shall yield to them."""
-    judged = [pair for pair in zip(memories, scores, strict=True) if pair[0].periods >= SEASONED]
-    waited_for = [memory for memory, score in judged if score >= ENDS]
-    bursts = sum([memory.bursts for memory in waited_for])
-    if sum([memory.run_ns for memory in waited_for]) * COUNT < bursts * LEAST_BURST_NS:
-        return {}
-    return {memory.vcpu: score for memory, score in judged if score < ENDS}
+    """The scores of one workload's judged vCPUs below ENDS."""
+    pairs = zip(memories, scores, strict=True)
+    return {memory.vcpu: score for memory, score in pairs if memory.periods >= SEASONED and score < ENDS}
 
 
 def delay(period: Period, scores: Mapping[VcpuId, int], before: Latencies, percent: int) -> Delays:

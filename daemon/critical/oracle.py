@@ -3,8 +3,8 @@
 It is told their names or thread ids, and gives them as much more weight than the others of their workload
 as `critical` would (`weight_ratio`, `nested_weight_ratio`), from the first period in which it has seen what
 they want. All else is that policy's with `fairness = "demand"`: the same sum by demand, the same debts, the
-same dead band (critical/weights.py), the same latency for the others (critical/latency.py), but however short
-the bursts of the critical are. A workload in which nobody is critical, or everybody, stays as it is.
+same dead band (critical/weights.py), the same latency for the others (critical/latency.py). A workload in
+which nobody is critical, or everybody, stays as it is.
 """
 
 from __future__ import annotations
