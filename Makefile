@@ -9,7 +9,7 @@ IMAGES ?= small python
 PREFIX ?= /usr/local/lib/dasec
 BIN := .venv/bin
 
-.PHONY: help dev test test-guests lint demo bench docs clean install load services images chaos soak hostile deb testbed-quick experiments-quick vms-quick scx-stress scx-selftests churn
+.PHONY: help dev test test-guests lint demo bench docs clean install load services images chaos soak hostile deb testbed-quick experiments-quick vms-quick scx-stress scx-cookies scx-selftests churn
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -70,6 +70,10 @@ soak: ## churn, kills, reloads for half an hour (root; SOAK_ARGS="--minutes 5"),
 scx-stress: ## ten minutes of stress for our sched_ext scheduler in guests of 2 to 64 CPUs (SCX_STRESS_ARGS="--minutes 1 --cpus 8")
 	@tools/setup
 	$(BIN)/python -m tests.vm.scx_stress $(SCX_STRESS_ARGS)
+
+scx-cookies: ## core scheduling beside our sched_ext scheduler in a guest (builds a kernel, once; SCX_COOKIES_ARGS="--seconds 2")
+	@tools/setup python
+	$(BIN)/python -m tests.vm.scx_cookies $(SCX_COOKIES_ARGS)
 
 scx-selftests: ## the kernel's own selftests of sched_ext in a guest (clang-19; a minute to build, once)
 	@tools/setup python

@@ -33,9 +33,9 @@ def next_image(*options: str) -> Path:
     return _built([*NEXT, *options])
 
 
-def sched_ext_image() -> Path:
-    """The bzImage of an unpatched kernel with sched_ext."""
-    return _built(SCHED_EXT)
+def sched_ext_image(*options: str) -> Path:
+    """The bzImage of an unpatched kernel with sched_ext: of `kvm-patches/build sched_ext OPTIONS`."""
+    return _built([*SCHED_EXT, *options])
 
 
 def guest_image(name: str) -> Path:

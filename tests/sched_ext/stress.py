@@ -76,8 +76,7 @@ def stress(seconds: float, chance: random.Random, *, hotplug: bool = True) -> Do
     wait_for("disabled")
     for vm in vms:
         vm.end()
-    complaints = [line for line in _kernel_log() if LOST.search(line) and NOT_OURS not in line]
-    assert not complaints, complaints
+    assert not (said := complaints()), said
     return done
 
 
@@ -167,8 +166,10 @@ def _all_online() -> None:
             file.write_text("1")
 
 
-def _kernel_log() -> list[str]:
-    return subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout.splitlines()
+def complaints() -> list[str]:
+    """Of the kernel, since it began."""
+    said = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in said if LOST.search(line) and NOT_OURS not in line]
 
 
 def main() -> None:
