@@ -68,7 +68,7 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         "go-full": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
         "img-dnn-busy": {"critical": "nothing", "oracle": "nothing", "scx": "gain"},
         "java-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
-        "masstree-busy": {"critical": "gain", "oracle": "gain", "scx": "nothing"},
+        "masstree-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "memcached-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "nginx-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
         "postgres-busy": {"critical": "gain", "oracle": "gain", "scx": "gain"},
@@ -96,9 +96,9 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         (java, "critical", 0.74, 0.67),
         (java, "oracle", 0.69, 0.59),
         (java, "scx", 0.36, 0.17),
-        (masstree, "critical", 0.80, 0.79),
-        (masstree, "oracle", 0.75, 0.69),
-        (masstree, "scx", 0.99, 1.08),
+        (masstree, "critical", 0.66, 0.52),
+        (masstree, "oracle", 0.63, 0.47),
+        (masstree, "scx", 0.40, 0.08),
         (memcached, "critical", 0.60, 0.62),
         (memcached, "oracle", 0.55, 0.51),
         (memcached, "scx", 0.24, 0.04),
@@ -126,13 +126,13 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         assert found == pytest.approx((mean, p99), abs=0.005)
 
 
-TIMED = ("masstree-busy", "silo-busy")
-"""Nobody wakes their threads but timers."""
+TIMED = "silo-busy"
+"""Nobody wakes its threads but timers."""
 
-LATER = ("img-dnn-busy", "xapian-busy")
-"""Theirs, too, but run by the rule of decision 0094."""
+LATER = ("img-dnn-busy", "masstree-busy", "xapian-busy")
+"""Theirs, too, but run by the rule of decision 0094 or a later one."""
 
-WOKEN = tuple(cell for cell in KEPT if cell.file not in (*TIMED, *LATER))
+WOKEN = tuple(cell for cell in KEPT if cell.file not in (TIMED, *LATER))
 
 
 def over_plain(cell: Cell, of: str = "mean", arm: str = "scx") -> list[float]:
@@ -147,15 +147,17 @@ def test_no_vm_has_more_of_its_mean_or_p99_on_our_own_scheduler_than_the_pages_s
         assert max(max(over_plain(cell, of)) for cell in WOKEN) == pytest.approx(most, abs=0.005)
 
 
-def test_vms_whose_threads_only_timers_wake_have_nothing_from_our_own_scheduler() -> None:
-    masstree, silo = (cell for cell in KEPT if cell.file in TIMED)
+def test_vms_whose_threads_only_timers_wake_had_nothing_from_our_own_scheduler() -> None:
+    (silo,) = (cell for cell in KEPT if cell.file == TIMED)
     assert (min(over_plain(silo)), max(over_plain(silo))) == pytest.approx((0.77, 1.31), abs=0.005)
     assert max(over_plain(silo, "mean", "critical")) == pytest.approx(0.77, abs=0.005)
     assert max(over_plain(silo, "p99", "critical")) == pytest.approx(0.79, abs=0.005)
-    assert max(over_plain(masstree)) == pytest.approx(1.20, abs=0.005)
-    assert max(over_plain(masstree, "p99")) == pytest.approx(1.46, abs=0.005)
-    higher = [one for one in over_plain(masstree, "p99", "critical") if one > 1]
-    assert higher == [pytest.approx(1.38, abs=0.005)]
+
+
+def test_no_vm_with_masstree_has_more_under_critical_than_the_page_says() -> None:
+    (masstree,) = (cell for cell in KEPT if cell.file == "masstree-busy")
+    assert max(over_plain(masstree, "mean", "critical")) == pytest.approx(0.80, abs=0.005)
+    assert max(over_plain(masstree, "p99", "critical")) == pytest.approx(0.71, abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,7 @@ def test_vms_whose_threads_only_timers_wake_have_nothing_from_our_own_scheduler(
         ("gluoncv-busy", 0.445, 0.475),
         ("img-dnn-busy", 0.715, 0.335),
         ("java-busy", 0.445, 0.255),
+        ("masstree-busy", 0.465, 0.145),
         ("postgres-busy", 0.33, 0.37),
         ("rocksdb-busy", 0.22, 0.04),
         ("xapian-busy", 0.645, 0.375),
@@ -347,7 +350,7 @@ def test_what_was_run_by_the_present_rule_is_as_published() -> None:
 
 
 def test_by_the_present_rule_no_vm_loses() -> None:
-    for cell, mean, p99 in zip(PRESENT, (0.47, 0.47, 0.42), (0.15, 0.21, 0.39), strict=True):
+    for cell, mean, p99 in zip(PRESENT, (0.47, 0.42), (0.21, 0.39), strict=True):
         assert cell.word("scx") == "gain"
         assert cell.ratio("scx", "mean").ratio == pytest.approx(mean, abs=0.005)
         assert cell.ratio("scx", "p99").ratio == pytest.approx(p99, abs=0.005)
