@@ -33,7 +33,7 @@ class Host:
         return self.full.ms(arm, metric) / self.alone.plain_ms(metric)
 
     def late(self, arm: str) -> tuple[int, int]:
-        """Looks that the daemon left out on the full host since it was late, of how many, from its start on."""
+        """Looks that the daemon left out on the full host, being late, and all of them, from its start on."""
         told = [run.decided for run in self.full.runs(arm)]
         missed = sum(one["late periods"] for one in told)
         return missed, missed + sum(one["periods"] for one in told)
