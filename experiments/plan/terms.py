@@ -100,10 +100,13 @@ class Terms(abc.ABC):
     place: Place = Place.HOST
     cpus: Annotated[int, Field(ge=0, le=128)] = 0
     """For the services; in a guest one more measures. 0: those of the host."""
+    asking: Annotated[int, Field(ge=0, le=16)] = 0
+    """CPUs of a guest for clients alone; 0: they share the one that measures with the daemon."""
     kernel: Annotated[str, BeforeValidator(_named)] = "6.12"
     """Of a guest."""
     topology: tuple[Count, Count, Count] | None = None
-    """Of the testbed: sockets, cores, threads. Their product is the CPUs and one that measures."""
+    """Of the testbed: sockets, cores, threads. Their product is all CPUs: of services, the one that measures,
+    of clients."""
     policies: tuple[Annotated[str, AfterValidator(known)], ...] = ("critical", "oracle")
     layouts: Annotated[tuple[GroupLayout, ...], Field(min_length=1)] = (GroupLayout.VM,)
     repetitions: Count = 4
@@ -154,7 +157,9 @@ class Terms(abc.ABC):
     @property
     def machine(self) -> Cpus:
         """The CPUs of a guest."""
-        return cpus_for(self.cpus, topology=self.topology) if self.place is Place.TESTBED else Cpus(self.cpus)
+        if self.place is Place.TESTBED:
+            return cpus_for(self.cpus, topology=self.topology, asking=self.asking)
+        return Cpus(self.cpus, asking=self.asking)
 
     def check_machine(self) -> None:
         """ValueError if there is no such guest."""
@@ -162,5 +167,7 @@ class Terms(abc.ABC):
             raise ValueError("cpus is missing: a guest has as many as the file says")
         if self.topology is not None and self.place is not Place.TESTBED:
             raise ValueError("topology is of the testbed: leave it out")
+        if self.asking and self.place is Place.HOST:
+            raise ValueError("asking is of guests: leave it out")
         if self.place is Place.TESTBED:
-            cpus_for(self.cpus, topology=self.topology)
+            cpus_for(self.cpus, topology=self.topology, asking=self.asking)

@@ -132,7 +132,7 @@ class Shapes(Terms):
     def __post_init__(self) -> None:
         self.check_machine()
         if self.place is Place.TESTBED:
-            cpus_for(self.cpus, self.turn_instructions, self.topology)
+            cpus_for(self.cpus, self.turn_instructions, self.topology, asking=self.asking)
         names = [f"{one.name} at {rate:g}/s" for one in self.workload for rate in one.rates_per_s]
         check_once(names, "give each workload a name of its own")
 
@@ -140,8 +140,8 @@ class Shapes(Terms):
     def machine(self) -> Cpus:
         """The CPUs of a guest; in the testbed with turns as the file says."""
         if self.place is Place.TESTBED:
-            return cpus_for(self.cpus, self.turn_instructions, self.topology)
-        return Cpus(self.cpus)
+            return cpus_for(self.cpus, self.turn_instructions, self.topology, asking=self.asking)
+        return Cpus(self.cpus, asking=self.asking)
 
     @property
     def cells(self) -> Cells[Cell]:
@@ -180,6 +180,6 @@ class Shapes(Terms):
     def _rla_on_cfs(self) -> str:
         """RLA between 0.1 ms and half the scheduling latency, beyond which CFS knows no difference, from the
         kernel's own granularity on; a short one interrupts nobody's own burst (experiments/studies/fig13)."""
-        factor = 1 + int(math.log2(min(self.cpus + 1, MOST_CPUS)))
+        factor = 1 + int(math.log2(min(self.machine.total, MOST_CPUS)))
         start_us, ceiling_us = 1000 * factor * WAKEUP_GRANULARITY_MS, 500 * factor * SCHED_LATENCY_MS
         return f"floor_us = 100\nstart_us = {start_us}\nceiling_us = {ceiling_us}\nrespect_burst = false\n"

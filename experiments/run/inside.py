@@ -27,7 +27,7 @@ def main() -> None:
             stack.callback(blame.close)
         tree = here.tree
         if experiment.is_seated:
-            tree = PinnedTree(tree.version, tree.top, tree.name)
+            tree = PinnedTree(tree.version, tree.top, tree.name, tree.clients)
         bench = Bench(
             unhurried(experiment.plan(block)),
             tree,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,15 +38,32 @@ def measuring() -> Iterator[int]:
 
 
 def test_whoever_feeds_a_load_is_where_one_measures_and_goes_first(tree: SeatedTree, measuring: int) -> None:
-    feeder = subprocess.Popen(["sleep", "60"])
-    try:
-        tree.place_process(feeder.pid, CLIENT)
+    with placed(tree) as feeder:
         assert (os.sched_getscheduler(feeder.pid), os.sched_getparam(feeder.pid).sched_priority) == (
             os.SCHED_FIFO,
             1,
         )
         assert os.sched_getaffinity(feeder.pid) == {measuring}
         assert feeder.pid in tree.processes(CLIENT)
+
+
+def test_where_clients_have_cpus_of_their_own_whoever_feeds_a_load_is_there(
+    tree: SeatedTree, measuring: int
+) -> None:
+    apart = frozenset({(os.cpu_count() or 1) - 1})
+    if apart == {measuring}:
+        pytest.skip("needs two CPUs")
+    with placed(replace(tree, clients=apart)) as feeder:
+        assert os.sched_getaffinity(feeder.pid) == apart
+
+
+@contextlib.contextmanager
+def placed(tree: SeatedTree) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that feeds."""
+    feeder = subprocess.Popen(["sleep", "60"])
+    try:
+        tree.place_process(feeder.pid, CLIENT)
+        yield feeder
     except PermissionError:  # also in CI
         pytest.skip("this kernel gives no real-time to groups (RT_GROUP_SCHED); tests/vm has one that does")
     finally:

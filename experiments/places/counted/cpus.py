@@ -1,8 +1,9 @@
-"""The guest's CPUs: the first ones for the services, one more for the daemon and whatever measures. Pure; the
-guest imports it, too."""
+"""The guest's CPUs: the first ones for the services, one more for the daemon and whatever measures, and maybe
+some for clients. Pure; the guest imports it, too."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 MIPS_OF_ALL = 1000
@@ -17,24 +18,36 @@ ITERATION_INSTRUCTIONS = 203
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """So many for the services, and one more. Their speed is what QEMU's clock leaves each, or as wanted by a
-    slower clock (turns.c)."""
+    """So many for the services, one more, and those of clients. Their speed is what QEMU's clock leaves each,
+    or as wanted by a slower clock (turns.c)."""
 
     services: int
     mips_wanted: int | None = None
     turn: int = TURN
     topology: str = ""
     """As QEMU's -smp has it after the number: sockets=2,cores=4,threads=2. Empty: all in one socket."""
+    asking: int = 0
+    """Of clients alone, after the one that measures; 0: they share that one with the daemon."""
 
     @property
     def total(self) -> int:
         """Of the guest."""
-        return self.services + 1
+        return self.services + 1 + self.asking
 
     @property
     def measuring(self) -> int:
         """The number of the one that no service uses."""
         return self.services
+
+    @property
+    def apart(self) -> range:
+        """Those that no service uses."""
+        return range(self.measuring, self.total)
+
+    @property
+    def clients(self) -> range:
+        """Where whoever asks is."""
+        return self.apart[1:] if self.asking else self.apart
 
     @property
     def mips_each(self) -> float:
@@ -55,3 +68,8 @@ class Cpus:
     def iterations_per_us(self) -> float:
         """Of the load tool's work: the same work in every guest."""
         return self.mips_each / ITERATION_INSTRUCTIONS
+
+
+def mask_of(cpus: Iterable[int]) -> str:
+    """As taskset takes it."""
+    return f"{sum(1 << cpu for cpu in cpus):x}"

@@ -1,5 +1,5 @@
-"""In the guest: the services on their own cores, what measures on the last one, and each run told to the host
-as a line of JSON on the console."""
+"""In the guest: the services on their own cores, what measures on the one after them, and each run told to
+the host as a line of JSON on the console."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dasec.lab.kit.workspace import prepared
 from dasec.linux.cgroupfs import find_hierarchy
 
 from ...plan.word import word_of
-from .cpus import Cpus
+from .cpus import Cpus, mask_of
 
 PLAIN = (NONE, CONTROL, NO_LIMIT)
 RUN = "RUN:"
@@ -29,16 +29,18 @@ SERVICE_CPUS, CLIENT_CPUS = Path("/run/service-cpus"), Path("/run/client-cpus")
 """Masks: the wrappers of programs (image.py) start services there, and whoever asks them."""
 
 
+@dataclass(frozen=True, slots=True)
 class SeatedTree(Tree):
-    """Whoever feeds a service keeps to the core of what measures, and goes first there, under any scheduler
+    """Whoever feeds a service keeps to the core of clients, and goes first there, under any scheduler
     (docs/decisions/0085-feeders-first.md); the service's own threads stay away."""
 
-    __slots__ = ()
+    clients: frozenset[int] = frozenset()
+    """Its CPUs; none: those of this process."""
 
     def place_process(self, pid: int, name: str) -> None:
-        """Into the group, and to where this process is."""
-        super().place_process(pid, name)
-        os.sched_setaffinity(pid, os.sched_getaffinity(0))
+        """Into the group, and to where clients are."""
+        super(SeatedTree, self).place_process(pid, name)  # a class with slots is made anew
+        os.sched_setaffinity(pid, self.clients or os.sched_getaffinity(0))
         os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
 
 
@@ -59,17 +61,18 @@ class PinnedTree(SeatedTree):
 class Site:
     """Where runs happen."""
 
-    tree: Tree
+    tree: SeatedTree
     directory: Path
 
 
 @contextlib.contextmanager
 def site(cpus: Cpus) -> Iterator[Site]:
-    """This process, and the daemon that it starts, keep to the last core."""
-    SERVICE_CPUS.write_text(f"{(1 << cpus.services) - 1:x}\n", encoding="ascii")
-    CLIENT_CPUS.write_text(f"{1 << cpus.measuring:x}\n", encoding="ascii")
+    """This process, and the daemon that it starts, keep to the core of what measures."""
+    SERVICE_CPUS.write_text(f"{mask_of(range(cpus.services))}\n", encoding="ascii")
+    CLIENT_CPUS.write_text(f"{mask_of(cpus.clients)}\n", encoding="ascii")
     os.sched_setaffinity(0, {cpus.measuring})
-    tree = SeatedTree.of(find_hierarchy())
+    usual = Tree.of(find_hierarchy())
+    tree = SeatedTree(usual.version, usual.top, usual.name, frozenset(cpus.clients))
     with prepared(tree) as directory:
         yield Site(tree, directory)
 

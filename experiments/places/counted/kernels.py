@@ -39,7 +39,7 @@ FIRST_SECTOR, VERSION_AT = 0x200, 0x20E
 def kernel_for(kernel: str, cpus: Cpus) -> Path:
     """Built, or got, or from the cache. Refuses more CPUs than it has."""
     if kernel == PATCHED and cpus.total > PATCHED_CPUS:
-        most = f"kernel {kernel} has at most {PATCHED_CPUS - 1}: take --kernel 6.12"
+        most = f"kernel {kernel} has at most {PATCHED_CPUS - len(cpus.apart)}: take --kernel 6.12"
         raise Refusal(ExitStatus.USAGE, f"{TESTBED}: --cpus: {cpus.services}: {most}")
     ours = {PATCHED: patched_image, SCHED_EXT: sched_ext_image}.get(kernel)
     return ours() if ours else _debian(kernel, ()).image

@@ -66,7 +66,7 @@ class Machine:
     turns: Path
     cpus: Cpus
     isolated: bool = True
-    """The CPU that measures; a kernel that isolates one takes no sched_ext scheduler."""
+    """The CPUs that no service uses; a kernel that isolates one takes no sched_ext scheduler."""
     memory_wanted_mib: int = MEMORY_MIB
 
     @property
@@ -76,9 +76,9 @@ class Machine:
 
     def command(self, task: Task) -> list[str]:
         """The command line. LD_PRELOAD is set for QEMU alone, which does not outlive whoever started it.
-        -seed is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPU is
+        -seed is for the random numbers that it hands the kernel at boot (SETUP_RNG_SEED). The last CPUs are
         out of the balancing domain, so that what measures does not disturb what is measured."""
-        isolated = (f"isolcpus={self.cpus.measuring}",) if self.isolated else ()
+        isolated = (f"isolcpus={','.join(map(str, self.cpus.apart))}",) if self.isolated else ()
         words = (*KERNEL, *isolated, f"{TASK}={task.word}")
         return [
             *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),

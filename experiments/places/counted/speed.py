@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .cpus import Cpus
 
 MIPS = 500
@@ -18,12 +20,15 @@ Topology = tuple[int, int, int]
 """Sockets, cores in each, threads in each of those."""
 
 
-def cpus_for(services: int, turn: int = TURN, topology: Topology | None = None) -> Cpus:
-    """So many CPUs and one that measures; without a topology all in one socket. ValueError if that is of
-    another number of CPUs."""
+def cpus_for(services: int, turn: int = TURN, topology: Topology | None = None, *, asking: int = 0) -> Cpus:
+    """So many CPUs, one that measures, and those of clients; without a topology all in one socket. ValueError
+    if that is of another number of CPUs."""
+    one_socket = Cpus(services, MIPS, turn, asking=asking)
     if topology is None:
-        return Cpus(services, MIPS, turn)
+        return one_socket
     sockets, cores, threads = topology
-    if (product := sockets * cores * threads) != services + 1:
-        raise ValueError(f"sockets, cores, threads make {product} CPUs, not {services} and one that measures")
-    return Cpus(services, MIPS, turn, f"sockets={sockets},cores={cores},threads={threads}")
+    if (product := sockets * cores * threads) != one_socket.total:
+        clients = f", and {asking} for clients" if asking else ""
+        wanted = f"{services} and one that measures{clients}"
+        raise ValueError(f"sockets, cores, threads make {product} CPUs, not {wanted}")
+    return replace(one_socket, topology=f"sockets={sockets},cores={cores},threads={threads}")

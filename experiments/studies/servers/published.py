@@ -197,6 +197,7 @@ def publish() -> None:
     patched = tuple(cells(PATCHED))
     click.echo(sixteen.table(hosts_of_sixteen))
     click.echo(sixteen.alone(hosts_of_sixteen))
+    click.echo(sixteen.late(hosts_of_sixteen))
     for some, picture in (
         (found, PICTURE),
         (full, sixteen.FOLDER / "sixteen.png"),

@@ -13,6 +13,8 @@ from ...results.markdown import markdown_table
 from .published import ARMS, RESULTS, Cell, cells
 
 FOLDER = RESULTS / "sixteen"
+LOOKING = ("critical", "oracle")
+"""Arms with a daemon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class Host:
     def times_alone(self, arm: str, metric: str) -> float:
         """Latency of the full host over that of one VM on the plain kernel."""
         return self.full.ms(arm, metric) / self.alone.plain_ms(metric)
+
+    def late(self, arm: str) -> tuple[int, int]:
+        """Looks that the daemon left out on the full host, being late, and all of them, from its start on."""
+        told = [run.decided for run in self.full.runs(arm)]
+        missed = sum(one["late periods"] for one in told)
+        return missed, missed + sum(one["periods"] for one in told)
 
 
 def hosts() -> Iterator[Host]:
@@ -51,6 +59,13 @@ def alone(found: tuple[Host, ...]) -> str:
     """What the arms are where one VM has the host to itself."""
     head = ["server", "busy", *ARMS.values()]
     rows = [[one.name, _busy(one.alone), *_effects(one.alone)] for one in found]
+    return markdown_table(head, rows)
+
+
+def late(found: tuple[Host, ...]) -> str:
+    """How often the daemon was late on the full host."""
+    head = ["server", *(ARMS[arm] for arm in LOOKING)]
+    rows = [[one.name, *(" of ".join(map(str, one.late(arm))) for arm in LOOKING)] for one in found]
     return markdown_table(head, rows)
 
 

@@ -12,7 +12,7 @@ import pytest
 from dasec.config.config import check
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.controller import Managed, configuration
-from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus
+from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus, mask_of
 from experiments.places.counted.image import LOAD, REPOSITORY, Inside, build_id
 from experiments.places.counted.inside import unhurried
 from experiments.places.counted.kernels import configuration_of, release_of
@@ -39,13 +39,40 @@ def test_a_slower_clock_makes_any_number_of_cpus_as_fast_as_wanted(services: int
     assert cpus.round_us == pytest.approx(10), "a turn of 5000 instructions at 500 MIPS"
 
 
+def test_clients_share_the_cpu_that_measures_unless_they_have_some_of_their_own() -> None:
+    assert list(Cpus(16).clients) == list(Cpus(16).apart) == [16]
+    cpus = Cpus(16, mips_wanted=500, asking=2)
+    assert (cpus.total, cpus.measuring, list(cpus.clients)) == (19, 16, [17, 18])
+    assert cpus.mips_each == Cpus(16, mips_wanted=500).mips_each
+
+
+def test_the_masks_of_services_daemon_and_clients_have_no_cpu_in_common() -> None:
+    cpus = Cpus(4, asking=1)
+    assert [mask_of(some) for some in (range(cpus.services), (cpus.measuring,), cpus.clients)] == [
+        "f",
+        "10",
+        "20",
+    ]
+
+
+def command_on(cpus: Cpus) -> list[str]:
+    """Of a guest."""
+    machine = Machine(Qemu(Path("/qemu")), Path("/kernel"), Path("/archive"), Path("/turns.so"), cpus)
+    return machine.command(Task("a guest", "abc=", 4))
+
+
 def test_a_guest_counts_instructions_on_all_its_cpus_and_keeps_the_last_one_apart() -> None:
-    machine = Machine(Qemu(Path("/qemu")), Path("/kernel"), Path("/archive"), Path("/turns.so"), Cpus(2))
-    command = machine.command(Task("a guest", "abc=", 4))
+    command = command_on(Cpus(2))
     assert "LD_PRELOAD=/turns.so" in command[: command.index("/qemu")]
     options = dict(zip(command, command[1:], strict=False))
     assert (options["-smp"], options["-icount"]) == ("3", "shift=0,sleep=off")
     assert {"idle=poll", "isolcpus=2", "task=abc="} <= set(options["-append"].split())
+
+
+def test_cpus_of_clients_are_apart_as_well() -> None:
+    command = command_on(Cpus(2, asking=2))
+    assert command[command.index("-smp") + 1] == "5"
+    assert "isolcpus=2,3,4" in command[-1].split()
 
 
 INSIDES = [INSIDE, BESIDE]

@@ -21,6 +21,7 @@ def test_the_kept_runs_give_the_published_tables() -> None:
     assert words(PATCHED) in PAGE
     assert sixteen.table(HOSTS) in PAGE
     assert sixteen.alone(HOSTS) in PAGE
+    assert sixteen.late(HOSTS) in PAGE
     assert words(tuple(host.full for host in HOSTS)) in PAGE
 
 
@@ -37,6 +38,15 @@ def test_each_host_has_one_vm_or_sixteen() -> None:
     for host in HOSTS:
         for cell, vms in ((host.alone, 1), (host.full, 16)):
             assert {len(run.tenants) for block in cell.blocks for run in block.runs} == {vms}
+
+
+def test_the_daemon_left_out_as_many_looks_as_the_page_says() -> None:
+    parts = {
+        host.name: [missed / all_of_them for missed, all_of_them in map(host.late, sixteen.LOOKING)]
+        for host in HOSTS
+    }
+    assert parts["redis"] == pytest.approx([0.4, 0.4], abs=0.06)
+    assert all(part < 0.25 for name in ("memcached", "nginx") for part in parts[name])
 
 
 def test_on_a_full_host_requests_take_as_much_longer_as_the_page_says_and_less_on_our_own_scheduler() -> None:

@@ -20,6 +20,7 @@ from experiments.plan.blocks import blocks_of
 from experiments.plan.file import told_in
 from experiments.plan.order import Order
 from experiments.plan.testbed import Shapes
+from experiments.plan.word import told_in as from_word
 from experiments.run.guests import task_for
 from experiments.run.planned import experiment_in
 from experiments.studies.testbed.command import machine_for
@@ -103,6 +104,37 @@ def test_an_experiment_may_ask_for_other_turns_sockets_and_threads(tmp_path: Pat
         read(file, 16, PATCHED)
 
 
+SMALLEST = '[[workload]]\nname = "a"\nthreads = 2\nrates_per_s = [9]\n'
+
+
+def test_clients_have_as_many_cpus_of_their_own_as_a_file_says(tmp_path: Path) -> None:
+    file = tmp_path / "asking.toml"
+    file.write_text(f"ratios = [4]\npolicies = []\nasking = 2\ntopology = [1, 19, 1]\n{SMALLEST}")
+    machine = read(file, 16, PATCHED).machine
+    assert (machine.services, machine.total, list(machine.clients)) == (16, 19, [17, 18])
+    with pytest.raises(Refusal, match="make 19 CPUs, not 15 and one that measures, and 2 for clients"):
+        read(file, 15, PATCHED)
+
+
+def test_a_guest_without_cpus_for_clients_is_told_what_it_always_was(tmp_path: Path) -> None:
+    words = []
+    for told in ("", "asking = 0\n", "asking = 1\n"):
+        file = tmp_path / "asking.toml"
+        file.write_text(f"ratios = [4]\npolicies = []\n{told}{SMALLEST}")
+        experiment = read(file, 16, PATCHED)
+        (block, *_) = blocks_of(experiment.cells.possible, experiment.arms, 1, 1)
+        words.append(task_for(experiment, block).word)
+    assert words[0] == words[1] != words[2]
+    assert b"asking" not in from_word(words[0])
+
+
+def test_cpus_for_clients_are_of_guests(tmp_path: Path) -> None:
+    file = tmp_path / "asking.toml"
+    file.write_text(f'place = "host"\nratios = [4]\npolicies = []\nasking = 1\n{SMALLEST}')
+    with pytest.raises(Refusal, match="asking is of guests: leave it out"):
+        read(file, 16, PATCHED)
+
+
 @pytest.mark.parametrize("kernel", [PATCHED, "6.12"])
 def test_rla_has_the_range_of_the_kernels_own_scheduler(kernel: str) -> None:
     experiment = read(HERE / "ratio-sweep.toml", 16, kernel)
@@ -176,6 +208,8 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, text: bytes | No
 def test_more_cpus_than_the_kernel_has_are_refused() -> None:
     with pytest.raises(Refusal, match="has at most 63"):
         kernel_for(PATCHED, Cpus(80, 500, 5000))
+    with pytest.raises(Refusal, match="has at most 62"):
+        kernel_for(PATCHED, Cpus(63, 500, 5000, asking=1))
 
 
 def sound() -> Validation:
