@@ -22,7 +22,6 @@ from .memory import SEASONED, Ageing, Counting, Memory, remember
 from .parameters import CriticalParameters, Fairness
 from .scores import FULL, Scores, judge, short
 from .state import CriticalState
-from .timers import with_timers
 from .weights import Balance, Claims, divide, free, is_off, settle
 
 _WEIGHT = Knob.WEIGHT
@@ -124,7 +123,12 @@ class Critical:
         for workload, seen in zip(period.workloads, looks, strict=True):
             draft.weighs |= bool(seen.charges)
             if seen.memories or seen.charges:
-                _weigh(workload, seen, self._verdict(workload, seen, ageing, draft), past, terms, draft)
+                verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
+                _weigh(workload, seen, verdict, past, terms, draft)
+                draft.low |= low(seen.memories, verdict.scores)
+                draft.waited_for[workload.name] = waited_for(seen.memories, verdict, rules.burst_ns)
+                if seen.memories and verdict.level is Counting.NONE:
+                    draft.blind.append(workload.name)
         delays = delay(period, draft.low, known.latencies, rules.yield_latency_percent)
         wishes = merged(draft.knobs, delays.wanted_ns)
         capping = self._cap(period, draft, known.holdings)
@@ -152,18 +156,6 @@ class Critical:
         reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)
         decided = wishes, reasons, after, draft.stakes, 1 if unjudged else calm.rest
         return Decision(*decided, can_wait=True, unwatched=calm.pause_ns > 0, workloads=workloads)
-
-    def _verdict(self, workload: Workload, seen: _Seen, ageing: Ageing, draft: _Draft) -> Scores:
-        """The scores of one workload. Caps and loans ask who was seen to be waited for."""
-        rules = self.parameters
-        verdict = judge(seen.memories, seen.excess, rules, ageing.steps)
-        draft.waited_for[workload.name] = waited_for(seen.memories, verdict, rules.burst_ns)
-        if seen.memories and verdict.level is Counting.NONE:
-            draft.blind.append(workload.name)
-        if workload.nested or rules.fairness is not Fairness.GIVING:
-            verdict = with_timers(seen.memories, verdict)
-        draft.low |= low(seen.memories, verdict.scores)
-        return verdict
 
     def _cap(self, period: Period, draft: _Draft, before: Sequence[CapMemory]) -> Capping:
         """Caps where a limit binds, if they are asked for."""
@@ -337,7 +329,7 @@ KIND = Kind(
     settings=(CriticalParameters, BandwidthParameters),
     edges=model.Level.FULL,  # and chains (docs/critical.md)
     rules={
-        "critical.path": "siblings wait for what it does, or it asks itself and is done soon",
+        "critical.path": "siblings wait for what it does",
         "critical.yield": "hardly anybody waits for it, so it yields to those that siblings wait for",
         "critical.later": "hardly anybody waits for it, so it may start later than those that are waited for",
         "bandwidth.cap": "hardly anybody waits for it, so a cap keeps it from using up the workload's limit",

@@ -18,8 +18,7 @@ Without any counted wake-up (the level "none") nothing is known: a rule by burst
 with long critical and short background bursts 1.25 times slower. So all score 1, which leaves them as they
 are, unless `guess` is set.
 
-Where no critical path is to be seen, all score 1, too, but by short bursts where only timers wake them
-(`timers.py`); caps and loans ask who answers (`answers.py`).
+Where no critical path is to be seen, all score 1, too, and caps and loans ask who answers (`answers.py`).
 """
 
 from __future__ import annotations

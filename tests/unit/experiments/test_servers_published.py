@@ -96,9 +96,9 @@ def test_what_the_pages_say_of_each_server_is_so() -> None:
         (java, "critical", 0.74, 0.67),
         (java, "oracle", 0.69, 0.59),
         (java, "scx", 0.36, 0.17),
-        (masstree, "critical", 0.66, 0.52),
-        (masstree, "oracle", 0.63, 0.47),
-        (masstree, "scx", 0.40, 0.08),
+        (masstree, "critical", 0.66, 0.50),
+        (masstree, "oracle", 0.64, 0.54),
+        (masstree, "scx", 0.41, 0.09),
         (memcached, "critical", 0.60, 0.62),
         (memcached, "oracle", 0.55, 0.51),
         (memcached, "scx", 0.24, 0.04),
@@ -156,8 +156,8 @@ def test_vms_whose_threads_only_timers_wake_had_nothing_from_our_own_scheduler()
 
 def test_no_vm_with_masstree_has_more_under_critical_than_the_page_says() -> None:
     (masstree,) = (cell for cell in KEPT if cell.file == "masstree-busy")
-    assert max(over_plain(masstree, "mean", "critical")) == pytest.approx(0.80, abs=0.005)
-    assert max(over_plain(masstree, "p99", "critical")) == pytest.approx(0.71, abs=0.005)
+    assert max(over_plain(masstree, "mean", "critical")) == pytest.approx(0.73, abs=0.005)
+    assert max(over_plain(masstree, "p99", "critical")) == pytest.approx(0.81, abs=0.005)
 
 
 @pytest.mark.parametrize(
