@@ -9,7 +9,7 @@ from dasec.critical.latency import delay
 from dasec.model import Period
 
 from ..builders import Group, Row, period, vcpu_id
-from .test_critical import BUSY, FAN_OUT, Run, background, short
+from .critical_life import BUSY, FAN_OUT, Run, background, short
 
 LATER = [4, 4, 4, 4, 5]
 AS_FOUND = [4, 4, 4, 4, 4]

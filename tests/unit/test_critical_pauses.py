@@ -16,7 +16,7 @@ from dasec.model import Knobs, Limits, OwnLimit, Period, VcpuId
 from dasec.policy import Policy
 
 from ..builders import Group, Row, period, unwatched, vcpu_id
-from .test_critical import ASLEEP_ROW, FAN_OUT, Run, background, short, times
+from .critical_life import ASLEEP_ROW, FAN_OUT, Run, background, short, times
 
 PERIOD_NS = 80_000_000
 WAITING = background(consumed_ms=15, ready_ms=25)

@@ -11,7 +11,7 @@ from dasec.critical import CriticalParameters, CriticalState, Fairness
 from dasec.critical.crowd import Crowd
 
 from ..builders import Row
-from .test_critical import BUSY, FAN_OUT, Run, background
+from .critical_life import BUSY, FAN_OUT, Run, background
 
 WAITING = background(consumed_ms=15, ready_ms=65)
 """Always wants to run, and gets less than FAN_OUT's four, which run 19 ms together."""

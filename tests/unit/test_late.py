@@ -9,7 +9,7 @@ import pytest
 from dasec.critical import CriticalParameters, CriticalState, Fairness
 
 from ..builders import Row
-from .test_critical import BUSY, FAN_OUT, Run, background
+from .critical_life import BUSY, FAN_OUT, Run, background
 
 WAITING = background(consumed_ms=15, ready_ms=65)
 """Always wants to run."""
