@@ -71,8 +71,6 @@ class BpfEdges:
     def __init__(self, extent: Extent, scheduler: CountsSwitches | None = None) -> None:
         level, slots, edges = extent
         self.level = level
-        where = "sched_waking" if scheduler is None else "sched_waking and in our scheduler"
-        self.note = f"BPF monitor at {where}, {level}: at most {slots} threads and {edges} edges"
         self._scheduler = scheduler
         if scheduler is None:
             loaded = libbpf.load("wake_edges", sizes=extent.sizes(), without=extent.left_out())
@@ -102,13 +100,20 @@ class BpfEdges:
         self._by_serial: dict[int, VcpuId] = {}
         self._free = list(range(slots - 1, -1, -1))
         self._resting: tuple[list[int], list[int]] = ([], [])
-        self._slots = slots
+        self._slots, self._most_edges = slots, edges
         self._serials = itertools.count(1)
         self._waiting: dict[VcpuId, int] = {}
         """Threads with their workloads that are to have a slot as soon as one is free."""
         self._used = 0
         self._threads: dict[VcpuId, Activity] = {}
         self._near: dict[VcpuId, Wakers] = {}
+
+    @property
+    def note(self) -> str:
+        """See WakeEdges."""
+        where = "sched_waking" if self._scheduler is None else "sched_waking and in our scheduler"
+        room = f"at most {self._slots} threads and {self._most_edges} edges"
+        return f"BPF monitor at {where}, {self.level}: {room}"
 
     def follow(self, workload_of: Mapping[VcpuId, int]) -> Mapping[int, int]:
         """Follow these threads and no others, of each workload its part. By workload: how many have no slot.

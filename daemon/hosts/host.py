@@ -63,7 +63,7 @@ class Host(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this host can do; probed once, when the host is made."""
+        """What this host can do, as probed when it was made; less if a scheduler of ours was put out."""
 
     def observe(self, roster: Sequence[RosterEntry]) -> Snapshot:
         """The state of every vCPU of the roster now. A vanished thread is left out, never an error."""

@@ -240,7 +240,14 @@ def _subject(order: Order, stage: Stage) -> Subject:
 def _status(order: Order, subject: Subject, stage: Stage, announcer: Announcer) -> Iterator[StatusFile]:
     """The status file of a daemon that has a directory of its own."""
     if order.touches_the_host:
-        yield StatusFile(order.directory, subject, announcer, shortfall=stage.host.shortfall)
+        host = stage.host
+        yield StatusFile(
+            order.directory,
+            subject,
+            announcer,
+            shortfall=host.shortfall,
+            capabilities=lambda: host.capabilities,  # a scheduler that is put out takes its knobs with it
+        )
 
 
 def _exporter(order: Order, announcer: Announcer) -> Iterator[Exporter]:

@@ -16,7 +16,17 @@ from ..config.subject import Subject
 from ..guard.state import standings_in
 from ..linux import cpulist, procfs, whole_file
 from ..log import Announcer
-from ..model import NO_KNOBS, NO_LIMITS, Knob, Outcome, Period, PolicyState, Shortfall, VcpuId
+from ..model import (
+    NO_KNOBS,
+    NO_LIMITS,
+    Capabilities,
+    Knob,
+    Outcome,
+    Period,
+    PolicyState,
+    Shortfall,
+    VcpuId,
+)
 from ..record.entries import Entry
 from ..reservations.core_map import core_map
 from ..reservations.grants import Reservations
@@ -35,9 +45,10 @@ class StatusFile:
         announcer: Announcer,
         clock: Callable[[], int] = time.monotonic_ns,
         shortfall: Callable[[], Shortfall] = Shortfall,
+        capabilities: Callable[[], Capabilities] | None = None,
     ) -> None:
         self._path = directory / FILE_NAME
-        self._capabilities = asdict(subject.capabilities)
+        self._capabilities = capabilities or (lambda: subject.capabilities)
         self._subject, self._announcer, self._clock = subject, announcer, clock
         self._shortfall = shortfall
         self._record = None if subject.record is None else str(subject.record.absolute())
@@ -147,7 +158,7 @@ class StatusFile:
             period_ms=self._subject.period_ms,
             dry_run=self._subject.dry_run,
             record=self._record,
-            capabilities=self._capabilities,
+            capabilities=asdict(self._capabilities()),
             workloads=self._workloads(entry, short),
             cores=list(_cores(entry)),
             wakeups_lost=short.lost,

@@ -97,6 +97,14 @@ def test_what_is_lost_costs_its_connection_and_no_other_request(tool: Tool, tmp_
     assert found["completed"].integer() == found["arrivals_scheduled"].integer() - 1
 
 
+def test_what_is_lost_in_the_warm_up_is_told(tool: Tool, tmp_path: Path) -> None:
+    with server(lambda number, asked: [asked] if number != 3 else []) as made:
+        found = ask(tool, made, tmp_path, "--connections", "4", "--warmup", "0.2")
+    assert found["warmup_arrivals"].integer() > 3
+    assert found["unfinished"].integer() == 0
+    assert found["bare"]["unanswered"].integer() == 1
+
+
 @pytest.mark.parametrize("wrong", [b"x", bytes(40), bytes(39), Request(Kind.FANOUT).packed(7)])
 def test_what_is_no_answer_is_an_error(tool: Tool, tmp_path: Path, wrong: bytes) -> None:
     with server(lambda number, asked: [asked] if number else [wrong]) as made:
@@ -116,6 +124,7 @@ def test_more_than_the_request_is_no_answer(tool: Tool, tmp_path: Path) -> None:
     [
         (("bare", "--unix", "/run/x"), "--unix: must not be there: bare asks by UDP"),
         (("bare", "--get-ratio", "0.5"), "--get-ratio: must be 1: bare only gets, got '0.5'"),
+        (("bare", "--key-bytes", "30"), "--key-bytes: must not be there: bare asks for work, of no key"),
         (("memcached", "--helper-us", "5"), "--helper-us: is of bare: memcached does its own work"),
         (("redis", "--serial-us", "5"), "--serial-us: is of bare: redis does its own work"),
     ],

@@ -156,6 +156,7 @@ def test_wake_ups_are_counted_as_before_when_the_scheduler_was_put_out(
     wait_for("disabled")
     host.observe(roster(threads))
     after = woken_meanwhile()
+    assert "in our scheduler" not in host.capabilities.wake_edges_note
     host.close()
     journal.close()
     assert min(*before, *after) > 0, (before, after)

@@ -144,6 +144,9 @@ def test_a_scheduler_that_was_put_out_leaves_nothing_behind_and_says_so(pair: Ma
     assert [(one.weight, one.rescheduling_latency_ns) for one in knobs.values()] == [(None, None)] * 2
     assert os.sched_getaffinity(pair.vcpus[1].tid) == mask
     assert any("was put out" in line for line in pair.host.notices())
+    left = pair.host.capabilities
+    assert (left.weight, left.rescheduling_latency) == (False, False)
+    assert "was put out" in left.weight_note
     assert pair.host.restore().failed == ()
 
 

@@ -17,6 +17,7 @@ from ..host import BY_DEFAULT, HostSettings
 from ..threads.ahead import WriteAhead
 from ..threads.host import ThreadsHost
 from .kernel import ExtKernel
+from .probe import put_out
 
 
 class SchedExt(ThreadsHost):
@@ -47,6 +48,7 @@ class SchedExt(ThreadsHost):
             for thread in self._crew.threads():
                 for kind in thread.defaults:
                     thread.show(kind, None)
+            self._capabilities = put_out(self.capabilities, self._edges.note)
         return super().observe(roster)
 
     def restore(self) -> Restored:

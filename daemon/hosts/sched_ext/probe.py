@@ -27,6 +27,19 @@ def with_sched_ext(found: Capabilities) -> Capabilities:
     )
 
 
+def put_out(had: Capabilities, wake_edges_note: str) -> Capabilities:
+    """What is left of it when the kernel's own schedules again."""
+    return replace(
+        had,
+        weight=False,
+        weight_note="our sched_ext scheduler was put out",
+        rescheduling_latency=False,
+        rescheduling_latency_note="our sched_ext scheduler was put out",
+        cap_note="our sched_ext scheduler was put out",
+        wake_edges_note=wake_edges_note,
+    )
+
+
 def lacks() -> str:
     """Why it cannot serve here, and how to mend it."""
     return f"{why_not() or 'our sched_ext scheduler could be loaded'}: name another backend"

@@ -132,6 +132,7 @@ static void write_result(struct mc_client *client, const struct window *window)
 	json_count(&json, "hits", client->counts.hits);
 	json_count(&json, "misses", client->counts.misses);
 	json_count(&json, "connections_lost", lost);
+	json_count(&json, "unanswered", client->issued - client->answered);
 	json_close_object(&json);
 	run_close_result(&client->run, &json);
 }

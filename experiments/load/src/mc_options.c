@@ -21,6 +21,15 @@ static const struct mc_options defaults = {
 	.drain_seconds = 5.0,
 };
 
+static void refuse_contents(const struct command_line *line, const char *protocol)
+{
+	static const char *const options[] = {"keys", "key-bytes", "value-bytes"};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (cli_given(line, options[i]))
+			fail_option(options[i], "must not be there: %s asks for work, of no key", protocol);
+}
+
 static void check(const struct command_line *line, const struct mc_options *o)
 {
 	char widest[24];
@@ -37,6 +46,8 @@ static void check(const struct command_line *line, const struct mc_options *o)
 	if (!o->protocol->has_work && (cli_given(line, "serial-us") || cli_given(line, "helper-us")))
 		fail_option(cli_given(line, "serial-us") ? "serial-us" : "helper-us",
 			    "is of bare: %s does its own work", o->protocol->name);
+	if (o->protocol->has_work)
+		refuse_contents(line, o->protocol->name);
 	if (o->protocol->by_datagrams && o->unix_path)
 		fail_option("unix", "must not be there: %s asks by UDP", o->protocol->name);
 }

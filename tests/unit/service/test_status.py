@@ -102,6 +102,19 @@ def test_a_knob_that_is_not_ours_any_more_is_held_no_more(tmp_path: Path) -> Non
     assert sum(status["knobs_held"].values()) == 0
 
 
+def test_it_says_what_the_host_can_do_by_now(tmp_path: Path) -> None:
+    clock = Clock()
+    (entry,) = with_results((Knob.WEIGHT, Outcome.APPLIED))
+    can = [EXACT, replace(EXACT, weight=False, weight_note="put out")]
+    file = StatusFile(tmp_path, SUBJECT, Announcer(), clock, capabilities=lambda: can.pop(0))
+    for weight, note in ((True, EXACT.weight_note), (False, "put out")):
+        clock.now_ns += INTERVAL_NS
+        file.write(entry, entry.decision.state)
+        status = read(tmp_path, clock.now_ns)
+        assert not isinstance(status, Absent)
+        assert (status["capabilities"]["weight"], status["capabilities"]["weight_note"]) == (weight, note)
+
+
 def test_it_is_written_once_a_second(tmp_path: Path) -> None:
     clock = Clock()
     file = StatusFile(tmp_path, SUBJECT, Announcer(), clock)
