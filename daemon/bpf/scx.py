@@ -54,6 +54,7 @@ class Options(ctypes.Structure):
         ("short_ns", ctypes.c_uint64),
         ("endless_ns", ctypes.c_uint64),
         ("far_ns", ctypes.c_uint64),
+        ("modest_ns", ctypes.c_uint64),
         ("bucket_percent", ctypes.c_uint32),
         ("chain_percent", ctypes.c_uint32),
         ("caches", ctypes.c_uint32),
@@ -79,6 +80,7 @@ class _Vm(ctypes.Structure):
         ("level", ctypes.c_uint32),
         ("above", ctypes.c_uint32),
         ("moved", ctypes.c_uint64),
+        ("modest_from", ctypes.c_uint64),
         ("critical_since", ctypes.c_uint64),
         ("waits", ctypes.c_uint32 * 2),
         ("shared", ctypes.c_uint32 * 2),
@@ -140,6 +142,7 @@ def options(vm_level: int, sysfs: str = cpus.SYSFS) -> Options:
         short_ns=5 * MS,
         endless_ns=50 * MS,
         far_ns=40 * MS,
+        modest_ns=40 * MS,
         bucket_percent=50,
         chain_percent=25,
         caches=len(set(caches.values())),
@@ -302,6 +305,8 @@ def _verified(chosen: Options, operations: str, extent: Extent) -> BpfObject:
     """In the kernel, and scheduling nobody yet."""
     told = Options.from_buffer_copy(chosen)
     told.counts_switches = extent.level is Level.FULL
+    if operations == PARTIAL:  # the kernel's own may have the CPUs that are due to a VM
+        told.modest_ns = 0
     return load(
         OBJECT,
         sizes={"stays": (1 + chosen.cpus) * MAX_VMS, **extent.sizes()},

@@ -8,8 +8,9 @@
  * many threads a VM has, or when they came. Then the thread: the critical first (scx_critical.h), first come, first served (scx_queue.h).
  *
  * Before that, VMs whose critical threads wait, if they are in their share: not more than the debt ahead of the VM that is
- * furthest behind of those that wait. Of several the one whose critical threads have waited longest. Such a thread preempts
- * others when it wakes up.
+ * furthest behind of those that wait. Of several the one whose critical threads have waited longest. After them those whose
+ * critical threads are modest: they use less than half of what is due to it (scx_share.h). Such a thread preempts others when
+ * it wakes up.
  */
 #include "scx_counts.h"
 #include "scx_idle.h"
@@ -183,7 +184,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	else if (t->class == CRITICAL)
-		preempt_one(p, t->vm, debt_of(v), now);
+		preempt_one(p, t->vm, debt_or_any(v, now), now);
 }
 
 /* What runs goes on, with a new slice. */
@@ -196,6 +197,7 @@ static void keep(struct task_struct *prev, struct thread *t, struct vm *v, struc
 	if (host)
 		host->served_at = now;
 	c->class = t->class;
+	t->modest = t->class == CRITICAL && is_modest(v, now);
 }
 
 /*
@@ -236,6 +238,28 @@ part int serve_forgotten(__s32 cpu, __u32 vm, __u64 now)
 	return false;
 }
 
+#define AFTER_ALL 62 /* the bit of a time that no clock comes to */
+
+/* As before(), without a branch: in a loop each of them is two ways for the verifier. */
+static __u64 is_before(__u64 a, __u64 b)
+{
+	return (a - b) >> 63;
+}
+
+part int may_be_ahead(__u32 vm, __u64 now)
+{
+	struct vm *v = vm_at(vm);
+
+	return v && is_modest(v, now);
+}
+
+static bool is_in_share(__u32 vm, __u64 least)
+{
+	const struct vm *v = vm_at(vm);
+
+	return v && !before(least + debt_of(v), v->time);
+}
+
 /* Whether another thread of the VM has waited so long that its critical ones have to wait for it. */
 static bool is_overdue(struct cpu *c, __s32 cpu, __u32 vm, __u64 now)
 {
@@ -250,10 +274,10 @@ static bool is_overdue(struct cpu *c, __s32 cpu, __u32 vm, __u64 now)
 }
 
 /*
- * Of the VMs in their share whose critical threads wait here the one whose wait has begun first; or 0. Not one whose threads are
- * all being taken: should that fail, whoever finds nobody else tries it (choose()).
+ * Of the VMs in their share whose critical threads wait here the one whose wait has begun first; else of those that are modest; or 0.
+ * Not one whose threads are all being taken: should that fail, whoever finds nobody else tries it (choose()).
  */
-part __u32 first_critical(__s32 cpu, __u32 running, __u64 least)
+part __u32 first_critical(__s32 cpu, __u32 running, __u64 least, __u64 now)
 {
 	struct cpu *c = cpu_at(cpu);
 	__u64 since = 0, due = due_time();
@@ -268,20 +292,23 @@ part __u32 first_critical(__s32 cpu, __u32 running, __u64 least)
 		while (left && may_go_on()) {
 			__u32 vm = word << 6 | lowest(left);
 			struct vm *v = vm_at(vm);
+			__u64 far, waited;
 
 			left &= left - 1;
 			if (!v)
 				continue;
-			if (found && !before(v->critical_since, since))
+			far = is_before(least + debt_within(due, v), v->time);
+			waited = v->critical_since + (far << AFTER_ALL);
+			if (found && !before(waited, since))
 				continue;
 			if (!(own & bit_of(vm)) && (v->shared[CRITICAL] <= v->taking || !reaches_cpu(vm, cpu)))
 				continue;
-			if (before(least + debt_within(due, v), v->time))
+			if (far && !may_be_ahead(vm, now))
 				continue;
 			if (own & bit_of(vm) && before(least, v->time) && before(least + debt_here(cpu, vm, running), v->time))
 				continue;
 			found = vm;
-			since = v->critical_since;
+			since = waited;
 		}
 	}
 	return found;
@@ -309,9 +336,9 @@ part __u32 choose(__s32 cpu, struct survey *s, struct running *r, __u64 now)
 	if (!r)
 		return IN_VAIN;
 	least = r->vm && before(r->time, s->least) ? r->time : s->least;
-	vm = first_critical(cpu, r->vm, least);
+	vm = first_critical(cpu, r->vm, least, now);
 	if (vm) {
-		if (is_overdue(c, cpu, vm, now) && take(cpu, vm, OTHER))
+		if (is_in_share(vm, least) && is_overdue(c, cpu, vm, now) && take(cpu, vm, OTHER))
 			return TAKEN;
 		if (take(cpu, vm, CRITICAL))
 			return TAKEN;
@@ -388,7 +415,7 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 	if (v) {
 		running.time = v->time;
 		if (t->class == CRITICAL)
-			running.debt = debt_here(cpu, t->vm, t->vm);
+			running.debt = t->home == ANY_CPU && is_modest(v, now) ? ANY_DEBT : debt_here(cpu, t->vm, t->vm);
 	}
 	c->rival = s.least_vm;
 	if (s.least_vm) {
@@ -431,6 +458,7 @@ void BPF_PROG(dasec_running, struct task_struct *p)
 		return;
 	stay->served_at = now;
 	charge_ahead(t, v, scx_of(p)->scx.slice);
+	t->modest = t->class == CRITICAL && is_modest(v, now);
 	if (t->own == ANY_CPU)
 		return;
 	stay = stay_at(t->own, t->vm);
@@ -594,7 +622,7 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		if (make_queues(at)) /* it shares with the rest */
 			break;
 		v->time = time_to_begin_with();
-		v->used_ns = v->critical_ns = v->chain = 0;
+		v->used_ns = v->critical_ns = v->chain = v->modest_from = 0;
 		v->weight = args->weight;
 		v->cgroup = id;
 		place(v, cgrp->level, above);
@@ -636,8 +664,10 @@ void BPF_PROG(dasec_cgroup_set_weight, struct cgroup *cgrp, __u32 weight)
 	__u32 *slot = bpf_map_lookup_elem(&vm_of_id, &id);
 	struct vm *v = slot ? vm_at(*slot) : NULL;
 
-	if (v) /* it counts within 10 ms */
-		v->weight = weight;
+	if (!v)
+		return;
+	v->weight = weight; /* it counts within 10 ms */
+	v->modest_from = 0;
 }
 
 SEC("struct_ops/dasec_init_task")

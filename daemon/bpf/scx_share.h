@@ -11,6 +11,8 @@
 
 #include "scx_state.h"
 
+#define MODEST 2   /* critical threads that use less than one part of so many of what is due to their VM */
+#define ANY_DEBT (1ULL << 62)
 #define SAVED_UP 2 /* of what is due, by one that has rested (scx_meet.h) */
 
 static __u64 virtual(const struct vm *v, __u64 ns)
@@ -28,6 +30,33 @@ static __u64 virtual_use(struct thread *t, const struct vm *v, __u64 ns)
 	return neutral / worth;
 }
 
+/* V of a VM that has what is due to it in that time, by the weights of all that are busy. */
+static __u64 due_time(void)
+{
+	__u64 all = active_presence;
+
+	return options.debt_ns * online_cpus * NEUTRAL_WORTH / (all ? all : NEUTRAL_WORTH);
+}
+
+/*
+ * Whether its critical threads are denied nothing, however far ahead it is. All that those use which began while it was modest is
+ * counted, so they have half of what is due to it in the long run, and it falls back behind the others.
+ */
+static bool is_modest(const struct vm *v, __u64 now)
+{
+	return options.modest_ns && !before(now + options.modest_ns, v->modest_from);
+}
+
+/* On so many CPUs, of which a part of what is due to it may be had. */
+static void use_modestly(struct vm *v, __u64 time, __u32 allowed)
+{
+	__u64 due = due_time() * (allowed < online_cpus ? allowed : online_cpus) / online_cpus, now = bpf_ktime_get_ns();
+
+	if (before(v->modest_from, now))
+		v->modest_from = now;
+	__sync_fetch_and_add(&v->modest_from, time * MODEST * (options.debt_ns >> 10) / ((due >> 10) + 1));
+}
+
 static void charge(struct task_struct *p, struct thread *t)
 {
 	__u64 sum = p->se.sum_exec_runtime, ns = sum - t->charged, time;
@@ -43,6 +72,8 @@ static void charge(struct task_struct *p, struct thread *t)
 		__sync_fetch_and_add(&v->critical_ns, ns);
 	}
 	time = virtual_use(t, v, ns);
+	if (t->modest)
+		use_modestly(v, time, scx_of(p)->nr_cpus_allowed);
 	if (time <= t->ahead) {
 		t->ahead -= time;
 		return;
@@ -82,14 +113,6 @@ static void move_to(struct vm *v, __u64 time)
 	__sync_fetch_and_add(&v->moved, time - from);
 }
 
-/* V of a VM that has what is due to it in that time, by the weights of all that are busy. */
-static __u64 due_time(void)
-{
-	__u64 all = active_presence;
-
-	return options.debt_ns * online_cpus * NEUTRAL_WORTH / (all ? all : NEUTRAL_WORTH);
-}
-
 /* How far ahead a VM in its share may be: that, and so much time of a CPU at most. */
 static __u64 debt_within(__u64 due, const struct vm *v)
 {
@@ -101,6 +124,12 @@ static __u64 debt_within(__u64 due, const struct vm *v)
 static __u64 debt_of(const struct vm *v)
 {
 	return debt_within(due_time(), v);
+}
+
+/* The same of a VM that may be modest. */
+static __u64 debt_or_any(const struct vm *v, __u64 now)
+{
+	return is_modest(v, now) ? ANY_DEBT : debt_of(v);
 }
 
 /* Whether all its threads that run or wait may do so on this CPU only: it has nothing of what is due to it elsewhere. */

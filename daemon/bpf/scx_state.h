@@ -36,6 +36,7 @@ struct options {
 	__u64 short_ns;
 	__u64 endless_ns;
 	__u64 far_ns;
+	__u64 modest_ns; /* 0: nobody is */
 	__u32 bucket_percent;
 	__u32 chain_percent;
 	__u32 caches; /* last-level ones */
@@ -56,6 +57,7 @@ struct thread {
 	__s32 home;	   /* the same, of its mask alone: also while migration is disabled, or it does not wait */
 	bool waits;	   /* in a queue of its VM */
 	bool narrow;	   /* may not run on all CPUs */
+	bool modest;	   /* what it uses is held against its VM (scx_share.h) */
 	bool critical;
 	bool chained;	   /* in this burst: woken by somebody, or woke a sibling */
 	__u64 waits_since;
@@ -82,6 +84,7 @@ struct vm {
 	__u32 level;	    /* depth of the group */
 	__u32 above;	    /* the slot of the group that it is below; 0 (the kernel's): of none */
 	__u64 moved;	    /* of V, what was not use */
+	__u64 modest_from;  /* then half of what is due to it will have been as much as its critical threads have used */
 	__u64 critical_since; /* critical ones of it have waited all the time since, and none has begun to run */
 	__u32 waits[2];	    /* threads that wait, of each class */
 	__u32 shared[2];    /* of these, in the queue of all CPUs */

@@ -36,7 +36,16 @@ from .host import check_requests
 INSIDE = Inside("experiments.run.inside")
 
 HOST_S_A_VIRTUAL_S = 1.0
-"""Measured: 4.3 s of an idle core for 4.3 s of 1000 MIPS, half of it busy."""
+"""Measured: 4.3 s of an idle core for 4.3 s of 1000 MIPS, half of it busy, with our own load tool."""
+
+FOR_SERVERS = 2.0
+"""So many times as long with other people's programs, whose instructions QEMU translates less well than a
+loop: 0.6 (sixteen of Go), 1.7 (sixteen of RocksDB or PostgreSQL, 1600 s of a core) to 2.6 (memcached)."""
+
+FOR_RUNTIMES = 6.0
+"""With programs that translate themselves: Java half an hour, GluonCV 26 minutes of a core."""
+
+RUNTIMES = ("java", "gluoncv")
 
 RIVALS_HERE = "DASEC_RIVALS"
 
@@ -60,7 +69,15 @@ def measure_in_guests(
 def expected(experiment: Planned, missing: int, guests: int) -> str:
     """How long so many blocks take, for people."""
     virtual_s = missing * len(experiment.arms) * experiment.run_s * experiment.machine.per_us / 1000
-    return f"about {minutes(virtual_s * HOST_S_A_VIRTUAL_S / guests)} on idle cores"
+    host_s = virtual_s * HOST_S_A_VIRTUAL_S * _times_as_long(experiment)
+    return f"about {minutes(host_s / min(guests, max(missing, 1)))} on idle cores"
+
+
+def _times_as_long(experiment: Planned) -> float:
+    if not isinstance(experiment, Servers):
+        return 1.0
+    runtimes = any(one.driver.startswith(RUNTIMES) for one in experiment.server)
+    return FOR_RUNTIMES if runtimes else FOR_SERVERS
 
 
 def machine_for(experiment: Planned, out: Path) -> Machine:

@@ -173,3 +173,26 @@ def test_a_critical_thread_does_not_wait_for_all_critical_ones_of_another_vm(
     vms["crowd"].run(CROWD, {0})
     vms["service"].run(ASKS, {0})
     in_the_end(slowest_s, lambda slowest: slowest < 0.04)
+
+
+def test_a_vm_that_has_had_more_than_its_share_goes_on_answering(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """Decision 0114. What it computes beside waits until the other one has caught up. Before, so did whoever
+    asked: for 100 to 200 ms in three of four such rounds."""
+    vms["service"] = Vm("service")
+    vms["service"].run(ASKS)
+    vms["service"].run(HOG, times=2)
+
+    def slowest_of_some_rounds() -> float:
+        slowest = 0.0
+        for _ in range(3):
+            vms["other"] = Vm("other", 1000)
+            vms["other"].run(HOG)
+            time.sleep(1)  # it can use one CPU, half of what is due to it
+            vms["other"].run(HOG)
+            slowest = max(slowest, slowest_s(), slowest_s())
+            vms.pop("other").end()
+        return slowest
+
+    in_the_end(slowest_of_some_rounds, lambda slowest: slowest < 0.06)

@@ -47,6 +47,17 @@ def test_every_file_is_right_and_check_says_how_long_it_takes(file: Path) -> Non
     assert "about" in done.output or isinstance(done.exception, Refusal)
 
 
+def minutes_said(file: str, *more: str) -> float:
+    done = CliRunner().invoke(command, ["check", str(ROOT / "experiments/studies" / file), *more])
+    return float(done.output.split("about ")[1].split(" min")[0])
+
+
+def test_one_guest_is_not_said_to_be_faster_on_two_cores_and_java_takes_longer_than_memcached() -> None:
+    memcached, java = "servers/memcached-busy.toml", "servers/java-busy.toml"
+    assert minutes_said(memcached) == minutes_said(memcached, "--guests", "1")
+    assert minutes_said(java) > 3 * minutes_said(memcached)
+
+
 def refused(arguments: list[str]) -> Refusal:
     done = CliRunner().invoke(command, arguments)
     assert isinstance(done.exception, Refusal), done.output

@@ -35,6 +35,9 @@ ALIKE = FOLDER / "shares-results/alike.jsonl"
 SHORT_TURNS = FOLDER / "shares-results/short-turns.jsonl"
 """By decision 0104."""
 
+MODEST = FOLDER / "shares-results/modest.jsonl"
+"""By decision 0114, the first of them."""
+
 SECONDS = 5.0
 
 
@@ -123,3 +126,12 @@ def test_the_rules_before_kept_shares_in_as_many_of_the_same_contests_as_the_pag
     assert within == [195, 188, 197, 200, 200, 200, 199]
     worst = [max(one.shortfall(SECONDS) for one in rule) for rule in rules]
     assert worst == pytest.approx([0.056, 0.043, 0.026, 0.018, 0.017, 0.018, 0.026], abs=0.0005)
+
+
+def test_critical_threads_that_use_little_cost_nobody_a_share_in_as_many_contests_as_were_run() -> None:
+    modest = contests(MODEST)
+    names = {one.name for one in modest}
+    before = [one for one in contests(KEPT) if one.name in names]
+    assert len(modest) == len(names) == len(before) == 116
+    assert [sum(one.shortfall(SECONDS) > MOST_SHORT for one in each) for each in (modest, before)] == [0, 1]
+    assert max(one.shortfall(SECONDS) for one in modest) == pytest.approx(0.018, abs=0.0005)
