@@ -11,7 +11,7 @@ from experiments.studies.sched_ext.moves import AS_FOUR, AS_ONE, HYBRID, IN_NODE
 from tests.ahead import Ahead
 from tests.vm.errands import TwoCaches
 
-SHORT = TwoCaches(0.5)
+SHORT = TwoCaches(0.3)
 FULL = [scene.name for scene in SCENES if not scene.sleep_ms]
 HALF_BUSY, MOSTLY_IDLE = (scene.name for scene in SCENES if scene.sleep_ms)
 LARGE = 4 / 7
