@@ -8,9 +8,9 @@
  * many threads a VM has, or when they came. Then the thread: the critical first (scx_critical.h), first come, first served (scx_queue.h).
  *
  * Before that, VMs whose critical threads wait, if they are in their share: not more than the debt ahead of the VM that is
- * furthest behind of those that wait. Of several the one whose critical threads have waited longest. After them those whose
- * critical threads are modest: they use less than half of what is due to it (scx_share.h). Such a thread preempts others when
- * it wakes up.
+ * furthest behind of those that wait. Of several the one whose critical threads have waited longest. After them those up to three
+ * debts ahead whose critical threads are modest: they use less than half of what is due to it (scx_share.h). Such a thread preempts
+ * others when it wakes up.
  */
 #include "scx_counts.h"
 #include "scx_idle.h"
@@ -184,7 +184,7 @@ void BPF_PROG(dasec_enqueue, struct task_struct *p, __u64 enq_flags)
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	else if (t->class == CRITICAL)
-		preempt_one(p, t->vm, debt_or_any(v, now), now);
+		preempt_one(p, t->vm, debt_or_more(v, now), now);
 }
 
 /* What runs goes on, with a new slice. */
@@ -246,11 +246,11 @@ static __u64 is_before(__u64 a, __u64 b)
 	return (a - b) >> 63;
 }
 
-part int may_be_ahead(__u32 vm, __u64 now)
+part int may_be_ahead(__u32 vm, __u64 least, __u64 now)
 {
 	struct vm *v = vm_at(vm);
 
-	return v && is_modest(v, now);
+	return v && is_modest(v, now) && !before(least + AS_FAR * debt_of(v), v->time);
 }
 
 static bool is_in_share(__u32 vm, __u64 least)
@@ -303,7 +303,7 @@ part __u32 first_critical(__s32 cpu, __u32 running, __u64 least, __u64 now)
 				continue;
 			if (!(own & bit_of(vm)) && (v->shared[CRITICAL] <= v->taking || !reaches_cpu(vm, cpu)))
 				continue;
-			if (far && !may_be_ahead(vm, now))
+			if (far && !may_be_ahead(vm, least, now))
 				continue;
 			if (own & bit_of(vm) && before(least, v->time) && before(least + debt_here(cpu, vm, running), v->time))
 				continue;
@@ -415,7 +415,7 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 	if (v) {
 		running.time = v->time;
 		if (t->class == CRITICAL)
-			running.debt = t->home == ANY_CPU && is_modest(v, now) ? ANY_DEBT : debt_here(cpu, t->vm, t->vm);
+			running.debt = t->home == ANY_CPU && is_modest(v, now) ? AS_FAR * debt_of(v) : debt_here(cpu, t->vm, t->vm);
 	}
 	c->rival = s.least_vm;
 	if (s.least_vm) {

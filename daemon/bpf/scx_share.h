@@ -12,8 +12,8 @@
 #include "scx_state.h"
 
 #define MODEST 2   /* critical threads that use less than one part of so many of what is due to their VM */
-#define ANY_DEBT (1ULL << 62)
 #define SAVED_UP 2 /* of what is due, by one that has rested (scx_meet.h) */
+#define AS_FAR (SAVED_UP + 1) /* debts: as far ahead as its own, when all others have saved up */
 
 static __u64 virtual(const struct vm *v, __u64 ns)
 {
@@ -31,29 +31,35 @@ static __u64 virtual_use(struct thread *t, const struct vm *v, __u64 ns)
 }
 
 /* V of a VM that has what is due to it in that time, by the weights of all that are busy. */
-static __u64 due_time(void)
+static __u64 due_beside(__u64 all)
 {
-	__u64 all = active_presence;
-
 	return options.debt_ns * online_cpus * NEUTRAL_WORTH / (all ? all : NEUTRAL_WORTH);
 }
 
+static __u64 due_time(void)
+{
+	return due_beside(active_presence);
+}
+
 /*
- * Whether its critical threads are denied nothing, however far ahead it is. All that those use which began while it was modest is
- * counted, so they have half of what is due to it in the long run, and it falls back behind the others.
+ * Whether its critical threads are denied nothing until it is as far ahead as AS_FAR. All that those use which began while it was
+ * modest is counted, so they have half of what is due to it in the long run, and it falls back behind the others.
  */
 static bool is_modest(const struct vm *v, __u64 now)
 {
 	return options.modest_ns && !before(now + options.modest_ns, v->modest_from);
 }
 
-/* On so many CPUs, of which a part of what is due to it may be had. */
+/* On so many CPUs, of which a part of what is due to it may be had, beside all that were busy of late: it saves up between bursts. */
 static void use_modestly(struct vm *v, __u64 time, __u32 allowed)
 {
-	__u64 due = due_time() * (allowed < online_cpus ? allowed : online_cpus) / online_cpus, now = bpf_ktime_get_ns();
+	__u64 late = late_presence, active = active_presence, from = v->modest_from, now = bpf_ktime_get_ns();
+	__u64 due = due_beside(late > active ? late : active);
 
-	if (before(v->modest_from, now))
-		v->modest_from = now;
+	if (allowed < online_cpus)
+		due = due * allowed / online_cpus;
+	if (before(from, now))
+		__sync_val_compare_and_swap(&v->modest_from, from, now);
 	__sync_fetch_and_add(&v->modest_from, time * MODEST * (options.debt_ns >> 10) / ((due >> 10) + 1));
 }
 
@@ -73,7 +79,7 @@ static void charge(struct task_struct *p, struct thread *t)
 	}
 	time = virtual_use(t, v, ns);
 	if (t->modest)
-		use_modestly(v, time, scx_of(p)->nr_cpus_allowed);
+		use_modestly(v, time, t->home == ANY_CPU ? scx_of(p)->nr_cpus_allowed : MAX_CPUS);
 	if (time <= t->ahead) {
 		t->ahead -= time;
 		return;
@@ -126,10 +132,10 @@ static __u64 debt_of(const struct vm *v)
 	return debt_within(due_time(), v);
 }
 
-/* The same of a VM that may be modest. */
-static __u64 debt_or_any(const struct vm *v, __u64 now)
+/* How far it may be where its threads may run on several CPUs, and may be modest. */
+static __u64 debt_or_more(const struct vm *v, __u64 now)
 {
-	return is_modest(v, now) ? ANY_DEBT : debt_of(v);
+	return is_modest(v, now) ? AS_FAR * debt_of(v) : debt_of(v);
 }
 
 /* Whether all its threads that run or wait may do so on this CPU only: it has nothing of what is due to it elsewhere. */

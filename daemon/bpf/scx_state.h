@@ -183,6 +183,7 @@ static __u64 shared[2][WORDS]; /* VMs with threads that wait for any CPU */
 static __u32 words_used = 1;
 static __u64 span_began; /* of the time for which parts are counted (scx_tree.h) */
 static __u64 active_presence; /* of all VMs with threads that run or wait */
+static __u64 late_presence; /* of all that did of late */
 static __u32 online_cpus = 1;
 static volatile __u32 zero; /* where loops begin to count: as the verifier does not know it, one turn says all of them to it */
 

@@ -179,6 +179,7 @@ part int set_main_group(__u32 first)
 /* Also what is counted as active is set right, if a VM has begun or ended meanwhile. */
 part int set_worths(__u32 first)
 {
+	__u64 late = zero;
 	__u32 slot;
 
 	for (slot = first + zero; is_slot(slot) && may_go_on(); slot++) {
@@ -189,10 +190,13 @@ part int set_worths(__u32 first)
 			continue;
 		if (v->weight)
 			set_worth(v);
+		if (v->weight && (v->threads || v->usually_busy))
+			late += v->presence;
 		present = v->threads ? v->presence : 0;
 		if (v->counted != present)
 			count(v, present);
 	}
+	late_presence = late;
 	return 0;
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dasec.bpf.scx import Scheduler
 
-from .machine import HOG, NEEDS_SCHED_EXT, PING_PONG, Vm, in_the_end
+from .machine import HOG, NEEDS_SCHED_EXT, PING_PONG, SHARES_S, Vm, in_the_end, used_meanwhile
 
 pytestmark = NEEDS_SCHED_EXT
 
@@ -179,7 +179,7 @@ def test_a_vm_that_has_had_more_than_its_share_goes_on_answering(
     scheduler: Scheduler, vms: dict[str, Vm]
 ) -> None:
     """Decision 0114. What it computes beside waits until the other one has caught up. Before, so did whoever
-    asked: for 100 to 200 ms in three of four such rounds."""
+    asked: for 64 to 86 ms."""
     vms["service"] = Vm("service")
     vms["service"].run(ASKS)
     vms["service"].run(HOG, times=2)
@@ -187,7 +187,7 @@ def test_a_vm_that_has_had_more_than_its_share_goes_on_answering(
     def slowest_of_some_rounds() -> float:
         slowest = 0.0
         for _ in range(3):
-            vms["other"] = Vm("other", 1000)
+            vms["other"] = Vm("other", 500)
             vms["other"].run(HOG)
             time.sleep(1)  # it can use one CPU, half of what is due to it
             vms["other"].run(HOG)
@@ -195,4 +195,17 @@ def test_a_vm_that_has_had_more_than_its_share_goes_on_answering(
             vms.pop("other").end()
         return slowest
 
-    in_the_end(slowest_of_some_rounds, lambda slowest: slowest < 0.06)
+    in_the_end(slowest_of_some_rounds, lambda slowest: slowest < 0.05)
+
+
+def test_many_vms_that_use_little_each_leave_one_that_computes_what_is_due_to_it(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """They are critical, two to three run or wait at a time, and all together they want both CPUs."""
+    for number in range(7):
+        vms[f"timed-{number}"] = Vm(f"timed-{number}")
+        vms[f"timed-{number}"].run(TIMED)
+    vms["hogs"] = Vm("hogs")
+    vms["hogs"].run(HOG, times=2)
+    due_s = SHARES_S * 2 / len(vms)
+    in_the_end(lambda: used_meanwhile(vms)["hogs"] / due_s, lambda part: part > 0.85)
