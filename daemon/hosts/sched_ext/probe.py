@@ -29,13 +29,14 @@ def with_sched_ext(found: Capabilities) -> Capabilities:
 
 def put_out(had: Capabilities, wake_edges_note: str) -> Capabilities:
     """What is left of it when the kernel's own schedules again."""
+    gone = "our sched_ext scheduler was put out"
     return replace(
         had,
         weight=False,
-        weight_note="our sched_ext scheduler was put out",
+        weight_note=gone,
         rescheduling_latency=False,
-        rescheduling_latency_note="our sched_ext scheduler was put out",
-        cap_note="our sched_ext scheduler was put out",
+        rescheduling_latency_note=gone,
+        cap_note=gone,
         wake_edges_note=wake_edges_note,
     )
 

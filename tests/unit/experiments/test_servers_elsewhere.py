@@ -17,6 +17,17 @@ HOSTS = tuple(sixteen.hosts())
 EACH = [*PATCHED, *(cell for host in HOSTS for cell in (host.alone, host.full))]
 
 
+TIMES_AS_LONG = {
+    "go": (1.6, 5.9),
+    "memcached": (4.2, 31.9),
+    "nginx": (1.8, 4.0),
+    "postgres": (3.4, 7.3),
+    "redis": (4.2, 27.9),
+    "rocksdb": (7.5, 53.8),
+}
+"""Requests beside fifteen other VMs as beside none, mean and p99, on the plain kernel."""
+
+
 def p99_ms(run: RunResult) -> list[float]:
     return [one.latencies.percentiles_ns["p99"] / 1e6 for one in run.tenants]
 
@@ -57,13 +68,9 @@ def test_the_daemon_left_out_as_many_looks_as_the_page_says() -> None:
 
 def test_on_a_full_host_requests_take_as_much_longer_as_the_page_says_and_less_on_our_own_scheduler() -> None:
     for host in HOSTS:
-        mean, p99 = (host.times_alone("none", metric) for metric in JUDGED)
-        if host.name in {"memcached", "redis", "rocksdb"}:
-            assert 4 < mean < 8
-            assert 27.5 < p99 < 54.5
-        else:
-            assert 4 <= round(p99) < 8
-        assert host.full.ratio("scx", "p99").high < 0.6
+        times = [host.times_alone("none", metric) for metric in JUDGED]
+        assert times == pytest.approx(TIMES_AS_LONG[host.name], abs=0.06)
+        assert host.full.ratio("scx", "p99").high < (0.6 if host.name == "go" else 0.5)
         if host.name != "rocksdb":
             assert host.times_alone("scx", "p99") < 3
 
