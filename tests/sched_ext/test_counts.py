@@ -14,14 +14,13 @@ from dasec.bpf.extent import Extent
 from dasec.bpf.scx import Scheduler, options
 from dasec.bpf.wake_edges import BpfEdges
 from dasec.hosts.host import HostSettings
-from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
 from dasec.linux import procfs
 from dasec.linux.sched_ext import state
 from dasec.model import Level, VcpuId
 from dasec.safety.journal.journal import Journal
 from guests.waiting import wait_for as wait_until
-from tests.contract.stage import roster
+from tests.contract.stage import probed_with_scheduler, roster
 
 from .machine import HOG, NEEDS_SCHED_EXT, PING_PONG, Vm, identity, wait_for
 
@@ -138,7 +137,7 @@ def test_wake_ups_are_counted_as_before_when_the_scheduler_was_put_out(
     wait_until(lambda: len(list(procfs.thread_ids(pid))) == 2)
     threads = [VcpuId(pid, tid, procfs.read_stat(pid, tid).start_ticks) for tid in procfs.thread_ids(pid)]
     journal, _ = Journal.open(tmp_path / "journal")
-    host = SchedExt(journal, probe("sched_ext", duel=False), HostSettings(edges=Level.FULL))
+    host = SchedExt(journal, probed_with_scheduler(), HostSettings(edges=Level.FULL))
     assert "in our scheduler" in host.capabilities.wake_edges_note
 
     def woken_meanwhile() -> list[int]:

@@ -16,7 +16,6 @@ import pytest
 
 from dasec.errors import ExitStatus
 from dasec.hosts.host import HostSettings
-from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
 from dasec.linux import extwords, procfs
 from dasec.linux.sched_ext import state
@@ -24,7 +23,7 @@ from dasec.model import Capabilities, Change, Core, Knob, KnobValue, Outcome, Vc
 from dasec.safety.fingerprint import differences, fingerprint
 from dasec.safety.journal.journal import Journal
 from guests.waiting import wait_for as wait_until
-from tests.contract.stage import roster
+from tests.contract.stage import probed_with_scheduler, roster
 
 from ..host.running import burner
 from ..unit.service.command import configuration, dasec
@@ -70,7 +69,7 @@ class Managed:
 
 @pytest.fixture
 def capabilities() -> Capabilities:
-    found = probe("sched_ext", duel=False)
+    found = probed_with_scheduler()
     assert found.backend == "sched_ext"
     return found
 

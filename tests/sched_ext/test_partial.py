@@ -15,7 +15,6 @@ import pytest
 from dasec.bpf.scx import Scheduler, options
 from dasec.errors import ExitStatus
 from dasec.hosts.host import HostSettings
-from dasec.hosts.open import probe
 from dasec.hosts.sched_ext import SchedExt
 from dasec.linux import procfs, schedattr
 from dasec.linux.sched_ext import SYSFS, state
@@ -23,7 +22,7 @@ from dasec.linux.schedattr import SCHED_BATCH, SCHED_EXT, SCHED_OTHER
 from dasec.safety.fingerprint import differences, fingerprint
 from dasec.safety.journal.journal import Journal
 from guests.waiting import wait_for as wait_until
-from tests.contract.stage import roster
+from tests.contract.stage import probed_with_scheduler, roster
 from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
@@ -68,7 +67,7 @@ def policies_of(pids: Sequence[int]) -> set[int]:
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[SchedExt]:
     journal, _ = Journal.open(tmp_path / "journal")
-    host = SchedExt(journal, probe("sched_ext", duel=False), HostSettings(partial=True))
+    host = SchedExt(journal, probed_with_scheduler(), HostSettings(partial=True))
     yield host
     host.close()
     journal.close()

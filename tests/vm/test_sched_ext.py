@@ -22,8 +22,7 @@ busy machine may not do."""
 PARTS = {
     "rule": f"{FOLDER}/test_budget.py {FOLDER}/test_critical.py {FOLDER}/test_scx.py"
     f" -k 'budget or not ({COMMAND} or {CHANGES})'",
-    "changes": f"{FOLDER}/test_scx.py -k '{COMMAND} or {CHANGES}'",
-    "groups": f"{FOLDER}/test_groups.py",
+    "changes": f"{FOLDER}/test_groups.py {FOLDER}/test_scx.py -k 'test_groups or {COMMAND} or {CHANGES}'",
     "safety": f"{FOLDER}/test_safety.py",
     "host": f"{FOLDER}/test_host.py tests/contract -k sched_ext",
     "partial": f"{FOLDER}/test_partial.py",
