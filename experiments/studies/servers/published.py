@@ -198,6 +198,7 @@ def publish() -> None:
     click.echo(sixteen.table(hosts_of_sixteen))
     click.echo(sixteen.alone(hosts_of_sixteen))
     click.echo(sixteen.late(hosts_of_sixteen))
+    click.echo(sixteen.table(tuple(sixteen.hosts(sixteen.PRESENT))))
     for some, picture in (
         (found, PICTURE),
         (full, sixteen.FOLDER / "sixteen.png"),

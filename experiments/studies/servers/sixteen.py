@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from dasec.lab.kit.arms import NONE
 
@@ -13,6 +14,9 @@ from ...results.markdown import markdown_table
 from .published import ARMS, RESULTS, Cell, cells
 
 FOLDER = RESULTS / "sixteen"
+PRESENT = FOLDER / "present"
+"""Run again by a later rule of our own scheduler."""
+
 LOOKING = ("critical", "oracle")
 """Arms with a daemon."""
 
@@ -39,9 +43,9 @@ class Host:
         return missed, missed + sum(one["periods"] for one in told)
 
 
-def hosts() -> Iterator[Host]:
+def hosts(folder: Path = FOLDER) -> Iterator[Host]:
     """By file."""
-    for cell in cells(FOLDER):
+    for cell in cells(folder):
         fewest = min(len(block.of(NONE).tenants) for block in cell.blocks)
         alone = tuple(block for block in cell.blocks if len(block.of(NONE).tenants) == fewest)
         yield Host(
@@ -84,4 +88,4 @@ def _busy(cell: Cell) -> str:
 
 def _effects(cell: Cell) -> Iterator[str]:
     for arm in ARMS:
-        yield " / ".join(effect(cell.ratio(arm, metric)) for metric in JUDGED)
+        yield " / ".join(effect(cell.ratio(arm, metric)) for metric in JUDGED) if cell.runs(arm) else "–"
