@@ -77,11 +77,11 @@ def capabilities() -> Capabilities:
 @pytest.fixture
 def pair(vms: dict[str, Vm], tmp_path: Path, capabilities: Capabilities) -> Iterator[Managed]:
     """Two hogs of one VM on one CPU."""
+    journal, _ = Journal.open(tmp_path / "journal")
+    host = SchedExt(journal, capabilities, HostSettings())
     vms["pair"] = Vm("pair")
     for _ in range(2):
         vms["pair"].run(HOG, {1})
-    journal, _ = Journal.open(tmp_path / "journal")
-    host = SchedExt(journal, capabilities, HostSettings())
     yield Managed(host, [identity(one.pid) for one in vms["pair"].programs])
     host.close()
     journal.close()
