@@ -11,6 +11,7 @@ four stages, so that the next core is not idle meanwhile and those that time som
 from __future__ import annotations
 
 import fcntl
+import importlib
 import importlib.util
 import os
 import tempfile
@@ -18,7 +19,6 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from guests import counted, libvirtd, throw_away
 from guests.engines import packages
@@ -27,14 +27,8 @@ from tests.packaging import debian
 
 IN_CI = os.environ.get("DASEC_CI") == "1"
 
-EXAMPLES = 60 if IN_CI else 40
-"""Of each property, if it names no number: each run draws others, so few are enough."""
-
-# Without a clock: the machine may be busy with something else.
-settings.register_profile(
-    "dasec", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("dasec")
+if os.environ.get("DASEC_GUEST") != "1":  # which tests no property, and needs 3 s for the import
+    importlib.import_module("tests.examples")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -59,7 +59,8 @@ own host is short of CPUs more than 420 s were seen."""
 
 PYTEST = (
     f"cd {REPOSITORY} && DASEC_CI=1 DASEC_GUEST=1 PYTHONDONTWRITEBYTECODE=1"
-    " .venv/bin/python -m pytest -q --color=no -p no:cacheprovider -p no:randomly --timeout 400"
+    " .venv/bin/python -m pytest -q --color=no --timeout 400"
+    " -p no:cacheprovider -p no:randomly -p no:hypothesispytest"
 )
 
 
