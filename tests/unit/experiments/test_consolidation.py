@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
@@ -32,6 +33,7 @@ from experiments.studies.servers.published import GAIN, Cell, serving
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/consolidation"
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
 FINDINGS = (HERE.parents[2] / "docs/findings.md").read_text(encoding="utf-8")
+RATIOS = FINDINGS.partition("**At the paper's [consolidation ratios]")[2].partition("**Half busy**")[0]
 KEPT = files()
 POINTS = [(name, at) for name, points in KEPT.items() for at in points]
 
@@ -75,18 +77,43 @@ def test_with_silo_our_own_scheduler_gains_at_the_highest_ratio_as_the_pages_say
     assert f"the plain kernel has up to {p99s[NONE]:.1f}. At 2.4 it has" in PAGE
     assert "At 2.4 it has {:.2f} and {:.2f}".format(*over_plain(six, "scx")) in PAGE
     assert "here {:.2f} of the mean and {:.2f} of p99".format(*over_plain(most, "critical")) in PAGE
-    ratios = [*over_plain(most, "scx"), *over_plain(six, "scx")]
-    page = "../experiments/studies/consolidation/README.md#figures-7-and-8-silo"
-    gains = [f"{one:.2f}".lstrip("0") for one in ratios]
-    assert f"has [{gains[0]} and {gains[1]}]({page}), at 2.4 {gains[2]} and {gains[3]}." in FINDINGS
+
+
+FOUND = {
+    **{f"{name}, {at.ratio:g}": at for name, points in KEPT.items() for at in points[-2:]},
+    "two VMs of 16 threads": further("sixteen")[-1],
+}
+"""What the findings have rows of."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_the_findings_have_both_arms_over_the_plain_kernel_and_what_that_is_worth(name: str) -> None:
+    at = FOUND[name]
+    (row,) = (line for line in RATIOS.splitlines() if words_of(line).startswith(f"| {name}"))
+    told = (f"{short(over_plain(at, arm))}{worth(at.cell.word(arm))}" for arm in ("critical", "scx"))
+    assert row.endswith(f" | {' | '.join(told)} |")
+
+
+def words_of(row: str) -> str:
+    """The first cell of a row without its link."""
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", row.split(" | ")[0])
+
+
+def short(ratios: Sequence[float]) -> str:
+    """As the findings have them."""
+    return " / ".join(f"{one:.2f}".removeprefix("0") for one in ratios)
+
+
+def worth(word: str) -> str:
+    """A gain goes without saying."""
+    return "" if word == GAIN else f" ({word})"
 
 
 def test_with_two_more_seeds_silo_loses_nothing_under_critical() -> None:
     assert table(further("seeds")) in PAGE
     assert all(ratio < 1 for at in further("seeds") for ratio in over_plain(at, "critical"))
-    ratios = [[f"{one:.2f}".lstrip("0") for one in over_plain(at, "critical")] for at in further("seeds")]
-    second, third = ratios
-    assert f"seeds {second[0]} and {second[1]}, {third[0]} and {third[1]}." in FINDINGS
+    second, third = (short(over_plain(at, "critical")) for at in further("seeds"))
+    assert f"with two more `critical` has {second} and {third}." in RATIOS
 
 
 def test_before_decision_0100_our_own_scheduler_harmed_half_of_the_vms_with_silo_as_the_page_says() -> None:
@@ -146,7 +173,7 @@ def test_what_a_daemon_does_to_vms_of_16_threads_is_as_the_pages_say() -> None:
         here = over_guests(tcmalloc, arm)
         said = f"{here} in {number}, with glibc's allocator {over_guests(glibc, arm)} in three"
         assert said in PAGE
-        assert here in FINDINGS
+        assert here in RATIOS
     for guests, said in (
         (tcmalloc, "runs have a mean of {} to {} ms, with"),
         (glibc, "allocator {} to {} ("),
