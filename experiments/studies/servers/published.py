@@ -133,7 +133,12 @@ def _row(one: Cell, arms: Arms) -> Iterator[str]:
     yield f"{one.busy:.0%}".replace("%", " %")
     yield f"{one.plain_ms('mean'):.2f}, {one.plain_ms('p99'):.1f}"
     for arm in arms:
-        yield " / ".join(effect(one.ratio(arm, metric)) for metric in JUDGED) if one.runs(arm) else "–"
+        yield over_plain(one, arm)
+
+
+def over_plain(one: Cell, arm: str) -> str:
+    """Mean and p99 over the plain kernel's."""
+    return " / ".join(effect(one.ratio(arm, metric)) for metric in JUDGED) if one.runs(arm) else "–"
 
 
 def words(found: tuple[Cell, ...], arms: Arms = ARMS) -> str:

@@ -9,9 +9,8 @@ from pathlib import Path
 from dasec.lab.kit.arms import NONE
 
 from ...results.analysis import JUDGED
-from ...results.effects import effect
 from ...results.markdown import markdown_table
-from .published import ARMS, RESULTS, Cell, cells
+from .published import ARMS, RESULTS, Cell, cells, over_plain
 
 FOLDER = RESULTS / "sixteen"
 PRESENT = FOLDER / "present"
@@ -62,7 +61,7 @@ def table(found: tuple[Host, ...]) -> str:
 def alone(found: tuple[Host, ...]) -> str:
     """What the arms are where one VM has the host to itself."""
     head = ["server", "busy", *ARMS.values()]
-    rows = [[one.name, _busy(one.alone), *_effects(one.alone)] for one in found]
+    rows = [[one.name, _busy(one.alone), *(over_plain(one.alone, arm) for arm in ARMS)] for one in found]
     return markdown_table(head, rows)
 
 
@@ -79,13 +78,9 @@ def _row(one: Host) -> Iterator[str]:
     for cell in (one.alone, one.full):
         yield f"{cell.plain_ms('mean'):.2f}, {cell.plain_ms('p99'):.1f}"
     yield ", ".join(f"{one.times_alone(NONE, metric):.1f}" for metric in JUDGED)
-    yield from _effects(one.full)
+    for arm in ARMS:
+        yield over_plain(one.full, arm)
 
 
 def _busy(cell: Cell) -> str:
     return f"{cell.busy:.0%}".replace("%", " %")
-
-
-def _effects(cell: Cell) -> Iterator[str]:
-    for arm in ARMS:
-        yield " / ".join(effect(cell.ratio(arm, metric)) for metric in JUDGED) if cell.runs(arm) else "–"
