@@ -19,3 +19,8 @@ def effect(found: Estimate | None) -> str:
 def short(ratio: float) -> str:
     """Two decimals where they say something."""
     return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.0f}"
+
+
+def percent(part: float, decimals: int = 0) -> str:
+    """As the pages have it: with a space."""
+    return f"{100 * part:.{decimals}f} %"

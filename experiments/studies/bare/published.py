@@ -12,6 +12,7 @@ from dasec.lab.demo.report import shown
 from dasec.lab.kit.ratios import Estimate
 
 from ...plan.oracle import ORACLE
+from ...results.effects import percent
 from ...results.markdown import markdown_table
 from ...results.store import Store
 from .guests import kept
@@ -45,7 +46,7 @@ def latency(found: Sequence[Sequence[Line]]) -> str:
 def _row(lines: Sequence[Line]) -> Iterator[str]:
     first, by_arm = lines[0], {line.policy: line for line in lines}
     yield first.situation
-    yield f"{first.busy:.0%}".replace("%", " %")
+    yield percent(first.busy)
     yield f"{first.plain_ms[0]:.2f}, {first.plain_ms[1]:.1f}"
     yield _both(first.noise)
     yield from (_both(by_arm[arm].effect) for arm in ARMS)

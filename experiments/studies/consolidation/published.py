@@ -12,7 +12,7 @@ import click
 from dasec.lab.kit.arms import CONTROL, NONE, WATCHED
 
 from ...results.analysis import JUDGED
-from ...results.effects import effect
+from ...results.effects import percent
 from ...results.markdown import markdown_table
 from ...results.store import done_in
 from ..servers import published as servers
@@ -89,17 +89,15 @@ def table(found: Sequence[Point]) -> str:
 
 def _row(one: Point, arms: Sequence[str]) -> Iterator[str]:
     yield f"{one.ratio:.1f}"
-    yield f"{one.busy(NONE):.0%}".replace("%", " %")
+    yield percent(one.busy(NONE))
     yield f"{one.ms(NONE, 'mean'):.2f}, {one.ms(NONE, 'p99'):.1f}"
-    yield from (" / ".join(effect(one.cell.ratio(arm, metric)) for metric in JUDGED) for arm in arms)
+    yield from (servers.over_plain(one.cell, arm) for arm in arms)
 
 
 def busiest(found: Mapping[str, Sequence[Point]]) -> str:
     """Table 1: CPU use at the highest ratio."""
     head = ["application", *(name for name, _ in ARMS.values())]
-    rows = [
-        [name, *(f"{at[-1].busy(arm):.1%}".replace("%", " %") for arm in ARMS)] for name, at in found.items()
-    ]
+    rows = [[name, *(percent(at[-1].busy(arm), 1) for arm in ARMS)] for name, at in found.items()]
     return markdown_table(head, rows)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.results import RunResult
 
+from ...results.effects import percent
 from ...results.markdown import markdown_table
 from ...results.store import Done, done_in
 
@@ -75,7 +76,7 @@ def table(found: tuple[Point, ...]) -> str:
 
 def _row(one: Point) -> Iterator[str]:
     yield str(one.vms)
-    yield f"{one.busy:.0%}".replace("%", " %")
+    yield percent(one.busy)
     yield from (f"{one.p99_ms(arm):.2f}, {one.worst_ms(arm):.2f}" for arm in ARMS)
 
 

@@ -15,7 +15,7 @@ from dasec.lab.kit.ratios import Estimate, estimate, paired_ratios
 from dasec.lab.kit.results import RunResult, TenantResult
 
 from ...results.analysis import JUDGED
-from ...results.effects import effect
+from ...results.effects import effect, percent
 from ...results.markdown import markdown_table
 from ...results.store import Done, done_in
 from . import curve
@@ -130,7 +130,7 @@ def table(found: tuple[Cell, ...], arms: Arms = ARMS) -> str:
 
 def _row(one: Cell, arms: Arms) -> Iterator[str]:
     yield one.file
-    yield f"{one.busy:.0%}".replace("%", " %")
+    yield percent(one.busy)
     yield f"{one.plain_ms('mean'):.2f}, {one.plain_ms('p99'):.1f}"
     for arm in arms:
         yield over_plain(one, arm)

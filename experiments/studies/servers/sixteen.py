@@ -9,6 +9,7 @@ from pathlib import Path
 from dasec.lab.kit.arms import NONE
 
 from ...results.analysis import JUDGED
+from ...results.effects import percent
 from ...results.markdown import markdown_table
 from .published import ARMS, RESULTS, Cell, cells, over_plain
 
@@ -61,7 +62,9 @@ def table(found: tuple[Host, ...]) -> str:
 def alone(found: tuple[Host, ...]) -> str:
     """What the arms are where one VM has the host to itself."""
     head = ["server", "busy", *ARMS.values()]
-    rows = [[one.name, _busy(one.alone), *(over_plain(one.alone, arm) for arm in ARMS)] for one in found]
+    rows = [
+        [one.name, percent(one.alone.busy), *(over_plain(one.alone, arm) for arm in ARMS)] for one in found
+    ]
     return markdown_table(head, rows)
 
 
@@ -74,13 +77,9 @@ def late(found: tuple[Host, ...]) -> str:
 
 def _row(one: Host) -> Iterator[str]:
     yield one.name
-    yield _busy(one.full)
+    yield percent(one.full.busy)
     for cell in (one.alone, one.full):
         yield f"{cell.plain_ms('mean'):.2f}, {cell.plain_ms('p99'):.1f}"
     yield ", ".join(f"{one.times_alone(NONE, metric):.1f}" for metric in JUDGED)
     for arm in ARMS:
         yield over_plain(one.full, arm)
-
-
-def _busy(cell: Cell) -> str:
-    return f"{cell.busy:.0%}".replace("%", " %")
