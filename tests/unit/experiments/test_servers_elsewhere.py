@@ -20,6 +20,7 @@ EACH = [*PATCHED, *(cell for host in (*HOSTS, *AGAIN) for cell in (host.alone, h
 
 TIMES_AS_LONG = {
     "go": (1.6, 5.9),
+    "java": (2.2, 4.1),
     "memcached": (4.2, 31.9),
     "nginx": (1.8, 4.0),
     "postgres": (3.4, 7.3),
@@ -64,6 +65,7 @@ def test_the_daemon_left_out_as_many_looks_as_the_page_says() -> None:
         for host in HOSTS
     }
     assert parts.pop("redis") == pytest.approx([0.4, 0.4], abs=0.06)
+    assert parts.pop("java") == pytest.approx([0.56, 0.18], abs=0.01)
     assert parts.pop("postgres") == pytest.approx([0.5, 0.4], abs=0.06)
     assert all(0.1 < part < 0.25 for each in parts.values() for part in each)
 
@@ -75,6 +77,12 @@ def test_on_a_full_host_requests_take_as_much_longer_as_the_page_says_and_less_o
         assert host.full.ratio("scx", "p99").high < (0.6 if host.name == "go" else 0.5)
         if host.name != "rocksdb":
             assert host.times_alone("scx", "p99") < 3
+
+
+def test_sixteen_vms_with_java_take_as_long_as_one_on_our_own_scheduler() -> None:
+    (java,) = (host for host in HOSTS if host.name == "java")
+    assert java.times_alone("scx", "mean") == pytest.approx(0.99, abs=0.005)
+    assert (java.full.word("critical"), java.full.word("oracle")) == ("nothing", "gain")
 
 
 def test_rocksdb_lost_one_vm_of_sixteen_on_our_own_scheduler_by_the_rule_before_0114() -> None:

@@ -70,6 +70,7 @@ HOSTS = {host.name: host for host in sixteen.hosts()}
 AGAIN = {host.name: host for host in sixteen.hosts(sixteen.PRESENT)}
 NAMES = {
     "go": "Go",
+    "java": "Java",
     "masstree": "TailBench's masstree",
     "memcached": "memcached",
     "nginx": "nginx",
@@ -152,7 +153,7 @@ def on_eight(name: str) -> tuple[Cell, Cell, float]:
 
 
 AIMED_AT = {
-    **{name: ("16", *on_sixteen(name)) for name in ("memcached", "redis", "postgres", "rocksdb")},
+    **{name: ("16", *on_sixteen(name)) for name in ("memcached", "redis", "postgres", "rocksdb", "java")},
     **{name: ("8", *on_eight(name)) for name in ("nginx", "masstree")},
 }
 
