@@ -19,6 +19,7 @@ EACH = [*PATCHED, *(cell for host in (*HOSTS, *AGAIN) for cell in (host.alone, h
 
 
 TIMES_AS_LONG = {
+    "gluoncv": (1.8, 3.5),
     "go": (1.6, 5.9),
     "java": (2.2, 4.1),
     "memcached": (4.2, 31.9),
@@ -46,11 +47,16 @@ def test_the_kept_runs_give_the_published_tables() -> None:
 
 @pytest.mark.parametrize("cell", EACH, ids=lambda cell: f"{cell.file}-{cell.blocks[0].cell}")
 def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
+    (plain,) = cell.runs("none")
     for run in (run for block in cell.blocks for run in block.runs):
         assert all(one.errors == one.unfinished == 0 for one in run.tenants)
         requests, cores = cell.done(run.arm)
         assert requests == pytest.approx(1, abs=0.02)
-        assert cores == pytest.approx(1, abs=0.08)  # a Redis that goes first has saved more by then
+        if cell.file.startswith("gluoncv"):  # of which some had ended when their CPU time was read
+            background = [sum(one.background_cores or 0.0 for one in each.tenants) for each in (run, plain)]
+            assert background[0] == pytest.approx(background[1], rel=0.01)
+        else:
+            assert cores == pytest.approx(1, abs=0.08)  # a Redis that goes first has saved more by then
 
 
 def test_each_host_has_one_vm_or_sixteen() -> None:
@@ -65,6 +71,7 @@ def test_the_daemon_left_out_as_many_looks_as_the_page_says() -> None:
         for host in HOSTS
     }
     assert parts.pop("redis") == pytest.approx([0.4, 0.4], abs=0.06)
+    assert parts.pop("gluoncv") == pytest.approx([0.27, 0.23], abs=0.01)
     assert parts.pop("java") == pytest.approx([0.56, 0.18], abs=0.01)
     assert parts.pop("postgres") == pytest.approx([0.5, 0.4], abs=0.06)
     assert all(0.1 < part < 0.25 for each in parts.values() for part in each)
@@ -79,10 +86,11 @@ def test_on_a_full_host_requests_take_as_much_longer_as_the_page_says_and_less_o
             assert host.times_alone("scx", "p99") < 3
 
 
-def test_sixteen_vms_with_java_take_as_long_as_one_on_our_own_scheduler() -> None:
-    (java,) = (host for host in HOSTS if host.name == "java")
-    assert java.times_alone("scx", "mean") == pytest.approx(0.99, abs=0.005)
-    assert (java.full.word("critical"), java.full.word("oracle")) == ("nothing", "gain")
+@pytest.mark.parametrize(("name", "times"), [("java", 0.99), ("gluoncv", 1.01)])
+def test_sixteen_vms_with_these_take_as_long_as_one_on_our_own_scheduler(name: str, times: float) -> None:
+    (host,) = (host for host in HOSTS if host.name == name)
+    assert host.times_alone("scx", "mean") == pytest.approx(times, abs=0.005)
+    assert (host.full.word("critical"), host.full.word("oracle")) == ("nothing", "gain")
 
 
 def test_rocksdb_lost_one_vm_of_sixteen_on_our_own_scheduler_by_the_rule_before_0114() -> None:
@@ -97,7 +105,7 @@ def test_by_0114_no_vm_with_rocksdb_waits_longer_there_than_the_page_says() -> N
     (host,) = AGAIN
     (ours,) = host.full.runs("scx")
     assert (host.name, host.full.word("scx")) == ("rocksdb", "gain")
-    assert round(max(p99_ms(ours)), 1) == 1.5
+    assert 1.4 < max(p99_ms(ours)) < 1.5
 
 
 def test_on_the_patched_kernel_critical_gains_nearly_what_the_oracle_does() -> None:

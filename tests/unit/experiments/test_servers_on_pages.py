@@ -69,6 +69,7 @@ def test_the_first_page_has_these_ratios(host: str) -> None:
 HOSTS = {host.name: host for host in sixteen.hosts()}
 AGAIN = {host.name: host for host in sixteen.hosts(sixteen.PRESENT)}
 NAMES = {
+    "gluoncv": "GluonCV",
     "go": "Go",
     "java": "Java",
     "masstree": "TailBench's masstree",
