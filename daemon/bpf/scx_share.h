@@ -13,7 +13,7 @@
 
 #define MODEST 2   /* critical threads that use less than one part of so many of what is due to their VM */
 #define SAVED_UP 2 /* of what is due, by one that has rested (scx_meet.h) */
-#define AS_FAR (SAVED_UP + 1) /* debts: as far ahead as its own, when all others have saved up */
+#define AS_FAR SAVED_UP /* debts: as much as others may claim, so that what they lose to it once is not lost anew */
 
 static __u64 virtual(const struct vm *v, __u64 ns)
 {

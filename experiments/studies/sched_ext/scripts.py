@@ -119,6 +119,7 @@ SEEN = (
         tuple(Vm(100, (Actors("late", 2, 0.0, 1500.0 + 5 * number),)) for number in range(4)),
         True,
     ),
+    replace(script(136), name="one thread of a VM that weighs much, beside a herd"),
     replace(script(164), name="a ring, a sleeper and forks, each beside hogs, on one CPU"),
 )
 """Those that every change is tried on. Of the first two the rule before had 16 % of a CPU and 6 % of two."""
