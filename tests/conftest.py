@@ -27,7 +27,7 @@ from tests.packaging import debian
 
 IN_CI = os.environ.get("DASEC_CI") == "1"
 
-if os.environ.get("DASEC_GUEST") != "1":  # which tests no property, and needs 3 s for the import
+if os.environ.get("DASEC_GUEST") != "1":  # which tests no property, and needs 2 s for the import
     importlib.import_module("tests.examples")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

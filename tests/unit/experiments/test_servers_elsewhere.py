@@ -52,7 +52,7 @@ def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
         assert all(one.errors == one.unfinished == 0 for one in run.tenants)
         requests, cores = cell.done(run.arm)
         assert requests == pytest.approx(1, abs=0.02)
-        if cell.file.startswith("gluoncv"):  # of which some had ended when their CPU time was read
+        if cell.file.startswith("gluoncv"):  # of some VMs not all CPU time was counted
             background = [sum(one.background_cores or 0.0 for one in each.tenants) for each in (run, plain)]
             assert background[0] == pytest.approx(background[1], rel=0.01)
         else:
