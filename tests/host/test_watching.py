@@ -55,24 +55,30 @@ def test_a_burst_counts_for_as_long_as_it_was_watched(monitors: Monitors, actors
     core = max(os.sched_getaffinity(0))
     pair = [Actor(SPINNER, core=core) for _ in range(2)]  # so that they get and lose the core
     actors.extend(pair)
-    monitor.follow({actor.id: 0 for actor in pair})
 
     def spent_ns() -> int:
         return sum(activity.run_ns + activity.ready_ns for activity in monitor.read().threads.values())
 
-    totals, lasted_ns = [], []
-    for wanted in (False, True, False):
-        began_ns = time.monotonic_ns()
-        time.sleep(0.3)
-        before_ns = spent_ns()
-        lasted_ns.append(time.monotonic_ns() - began_ns)
-        monitor.watch(wanted)
-        totals.append(spent_ns())
-        assert totals[-1] >= before_ns
+    beginning_ns = time.monotonic_ns()
+    monitor.follow({actor.id: 0 for actor in pair})
+    time.sleep(0.3)
+    at_first_ns = spent_ns()
+    monitor.watch(False)
+    ceased_ns = time.monotonic_ns()
+    watched_ns = spent_ns()
+    time.sleep(0.3)
+    unwatched_ns = spent_ns() - watched_ns
+    resuming_ns = time.monotonic_ns()
+    monitor.watch(True)
+    resumed_ns = time.monotonic_ns()
+    time.sleep(0.3)
+    asked_ns = time.monotonic_ns()
+    again_ns = spent_ns() - watched_ns
+    ended_ns = time.monotonic_ns()
     monitor.close()
-    assert totals[0] > lasted_ns[0]
-    assert totals[1] == totals[0]
-    assert lasted_ns[2] < totals[2] - totals[1] < 3 * lasted_ns[2]
+    assert 0.3e9 < at_first_ns <= watched_ns <= 2 * (ceased_ns - beginning_ns)
+    assert unwatched_ns == 0
+    assert asked_ns - resumed_ns < again_ns <= 2 * (ended_ns - resuming_ns)
 
 
 def test_what_continued_before_watching_ceased_continues_when_it_begins(
