@@ -26,7 +26,7 @@ class Multiplying(ToolRun):
             work=figure(result, "iterations"),
             unit="products",
             seconds=figure(result, "seconds_measured"),
-            own_cpu=OwnCpu(cpu_s / window_s, 0.0, frozenset({self.tool.process.pid}), waited_s / window_s),
+            own_cpu=(OwnCpu(cpu_s / window_s, 0.0, frozenset({self.tool.process.pid}), waited_s / window_s),),
             figures={"cpu_s": cpu_s},
         )
 

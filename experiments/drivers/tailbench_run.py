@@ -139,8 +139,8 @@ class Serving:
             requests = read(self.asked.work, self.asked.form)
         except ValueError as error:
             raise failure(f"{self.asked.order.name}: {error}: {last_line(self.writer.log)}") from error
-        own = [one.own_cpu(one.await_end()) for one in self.beside]
-        return replace(outcome(self.asked, requests), own_cpu=own[0] if own else None)
+        own = tuple(one.own_cpu(one.await_end()) for one in self.beside)
+        return replace(outcome(self.asked, requests), own_cpu=own)
 
     def _why(self, status: int | None) -> str:
         logs = [self.writer.log, *([self.server.log] if self.server else [])]

@@ -59,5 +59,5 @@ def test_a_time_that_is_over_is_told_as_the_load_tool_tells_it(tmp_path: Path) -
 
 def test_what_bursts_beside_it_is_told_and_counted_with_it(tmp_path: Path) -> None:
     done = carried_out(DRIVER, order(tmp_path / "order", background="2"), after_ns=500_000_000)
-    assert done.own_cpu is not None
+    assert done.own_cpu
     assert done.work == 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,8 +14,6 @@ from .process import name_of, thread_ids
 
 LEAST_CPU_S = 1e-6
 """On an overloaded host a workload may get no time at all in a second; a ratio needs a number."""
-
-NOTHING_SAID = OwnCpu(0.0)
 
 IDLE_FIELDS, STEAL_FIELD, ACCOUNTED_FIELDS = (3, 4), 7, 8
 """Positions in the `cpu` line of /proc/stat (proc_stat(5)): idle and iowait, steal; guest time is
@@ -90,31 +88,34 @@ class CoresUsed:
     waiting: float | None
 
 
-def cores_between(begin: CpuUsed, end: CpuUsed, own: OwnCpu | None) -> CoresUsed:
+def cores_between(begin: CpuUsed, end: CpuUsed, own: Sequence[OwnCpu]) -> CoresUsed:
     """As seen from outside, in the very same time for all arms. The load tool's own counts begin with its
     first measured request and end after the last: in a backlog that is another time. They count where threads
     of those processes have ended before they were looked at: an ended thread has no counters."""
     seconds = (end.at_ns - begin.at_ns) / 1e9
-    told = own if own and begin.threads(own.pids) - end.threads(own.pids) else NOTHING_SAID
+    told = [each for each in own if begin.threads(each.pids) - end.threads(each.pids)]
+    telling = frozenset[int]().union(*(each.pids for each in told))
     used_s = {
         thread: spent_s - begin.spent_s.get(thread, 0.0)
         for thread, spent_s in end.spent_s.items()
-        if thread[0] not in told.pids
+        if thread[0] not in telling
     }
     total_s = sum(used_s.values())
     background_s = sum(spent_s for thread, spent_s in used_s.items() if thread in end.background)
-    background_s += told.background_cores * seconds
+    background_s += sum(each.background_cores for each in told) * seconds
     waited_s = sum(
         waited_s - begin.waited_s.get(thread, 0.0)
         for thread, waited_s in end.waited_s.items()
-        if thread[0] not in told.pids
+        if thread[0] not in telling
     )
     ended = begin.spent_s.keys() - end.spent_s.keys()
     return CoresUsed(
-        max(LEAST_CPU_S, total_s) / seconds + told.cores,
+        max(LEAST_CPU_S, total_s) / seconds + sum(each.cores for each in told),
         background_s / seconds,
         background_s,
-        None if any(pid not in told.pids for pid, _ in ended) else waited_s / seconds + told.waiting,
+        None
+        if any(pid not in telling for pid, _ in ended)
+        else waited_s / seconds + sum(each.waiting for each in told),
     )
 
 

@@ -102,7 +102,7 @@ class WorkDone:
     late_sends: int = 0
     client_cpu_s: float = 0.0
     """What a client outside the workload used."""
-    own_cpu: OwnCpu | None = None
+    own_cpu: tuple[OwnCpu, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     """Further numbers that the application prints, under its own names and in its units."""
     notes: tuple[str, ...] = ()

@@ -141,7 +141,7 @@ class ToolRun:
             unfinished=unfinished,
             late_sends=int(figure(result, "late_sends")),
             client_cpu_s=figure(result, "cpu", "total_s") if has_client else 0.0,
-            own_cpu=own[0] if own else None,
+            own_cpu=tuple(own),
             notes=notes,
         )
 
@@ -211,7 +211,7 @@ class EndlessRun(ToolRun):
             work=figure(result, "completed"),
             unit="requests",
             seconds=figure(result, "seconds_measured"),
-            own_cpu=self.own_cpu(result),
+            own_cpu=(self.own_cpu(result),),
         )
 
 

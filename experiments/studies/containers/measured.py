@@ -96,7 +96,7 @@ def run(arm: str, repetition: int, warmup_s: float, seconds: float, scratch: Pat
 
 
 def _computed(done: WorkDone) -> float:
-    return done.own_cpu.background_cores if done.own_cpu else 0.0
+    return sum(each.background_cores for each in done.own_cpu)
 
 
 @contextlib.contextmanager

@@ -169,17 +169,27 @@ def test_a_thread_that_ends_while_it_is_looked_at_has_no_counters(monkeypatch: p
 
 def test_cpu_time_is_what_was_seen_from_outside_while_all_threads_lived() -> None:
     end = CpuUsed(2_000_000_000, {(SERVER, 7): 1.2, (TOOL, 8): 0.7, (TOOL, 9): 2.4}, BEGIN.background)
-    for own in (OWN, None):
+    for own in ([OWN], []):
         used = cores_between(BEGIN, end, own)
         assert (used.cores, used.background, used.background_s) == pytest.approx((0.4, 0.2, 0.4))
 
 
 def test_a_process_that_has_ended_counts_by_its_own_account_and_the_others_as_they_were_seen() -> None:
     end = CpuUsed(2_000_000_000, {(SERVER, 7): 1.2, (TOOL, 8): 0.7}, frozenset())
-    used = cores_between(BEGIN, end, OWN)
+    used = cores_between(BEGIN, end, [OWN])
     assert (used.cores, used.background, used.background_s) == pytest.approx((0.41, 0.19, 0.38))
-    silent = cores_between(BEGIN, end, None)
+    silent = cores_between(BEGIN, end, [])
     assert (silent.cores, silent.background) == pytest.approx((0.2, 0.0))
+
+
+def test_of_several_processes_that_have_ended_each_counts_by_its_own_account() -> None:
+    """A server that asks itself ends by itself, as the background beside it does."""
+    asks_itself = OwnCpu(0.07, 0.0, frozenset({SERVER}), waiting=0.5)
+    used = cores_between(BEGIN, CpuUsed(2_000_000_000, {}, frozenset()), [OWN, asks_itself])
+    assert (used.cores, used.background, used.waiting) == pytest.approx((0.38, 0.19, 0.5), abs=1e-5)
+    end = CpuUsed(2_000_000_000, {(TOOL, 8): 0.7, (TOOL, 9): 2.4}, BEGIN.background)
+    used = cores_between(BEGIN, end, [OWN, asks_itself])
+    assert (used.cores, used.background) == pytest.approx((0.37, 0.2))
 
 
 def test_how_many_threads_waited_is_not_known_if_one_ended_meanwhile_and_does_not_tell() -> None:
@@ -187,13 +197,13 @@ def test_how_many_threads_waited_is_not_known_if_one_ended_meanwhile_and_does_no
     end = CpuUsed(
         2_000_000_000, {(TOOL, 8): 0.7, (TOOL, 9): 2.4}, frozenset(), {(TOOL, 8): 0.7, (TOOL, 9): 1.4}
     )
-    assert cores_between(begin, end, OWN).waiting == pytest.approx(1.0)
+    assert cores_between(begin, end, [OWN]).waiting == pytest.approx(1.0)
     one = replace(end, spent_s={(TOOL, 8): 0.7}, waited_s={(TOOL, 8): 0.7})
-    assert cores_between(begin, one, None).waiting is None
-    assert cores_between(begin, one, replace(OWN, waiting=0.9)).waiting == pytest.approx(0.9)
+    assert cores_between(begin, one, []).waiting is None
+    assert cores_between(begin, one, [replace(OWN, waiting=0.9)]).waiting == pytest.approx(0.9)
 
 
 def test_a_thread_that_came_counts_from_its_start_and_no_workload_has_used_nothing() -> None:
     end = CpuUsed(1_000_000_000, {(SERVER, 7): 1.0, (SERVER, 10): 0.3}, frozenset())
-    assert cores_between(BEGIN, end, None).cores == pytest.approx(0.3)
-    assert 0 < cores_between(BEGIN, replace(end, spent_s={}), None).cores < 1e-5
+    assert cores_between(BEGIN, end, []).cores == pytest.approx(0.3)
+    assert 0 < cores_between(BEGIN, replace(end, spent_s={}), []).cores < 1e-5
