@@ -48,15 +48,18 @@ def schedule_workloads(file: Path, level: int, directory: Path) -> None:
     from ..config import config as configuration
     from ..service.run import Order, serve
 
-    try:
+    def read(file: Path) -> configuration.Config:
         told = configuration.load(file)
+        host = told.host.model_copy(update={"backend": BACKEND, "vm_level": level, "partial": True})
+        return told.model_copy(update={"policy": "none", "host": host})
+
+    try:
+        told = read(file)
     except configuration.ConfigError as error:
         raise Refusal(ExitStatus.USAGE, *error.lines) from error
     if (why := why_not()) is not None:
         raise _refused(why)
-    host = told.host.model_copy(update={"backend": BACKEND, "vm_level": level, "partial": True})
-    told = told.model_copy(update={"policy": "none", "host": host})
-    serve(Order(file, told, told.dry_run, None, None, directory))
+    serve(Order(file, told, told.dry_run, None, None, directory, read))
 
 
 @contextmanager

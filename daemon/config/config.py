@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, create_model
+from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
 from pydantic_core import to_json
 
 from ..guard.parameters import BACKOFF_S, HARM_PERCENT, RECHECK_S, GuardParameters
@@ -26,6 +26,7 @@ from .section import Section
 from .tables import section_of
 
 BACKEND_NAMES = (AUTO, *BACKENDS)
+OWN_SCHEDULERS = tuple(name for name, each in BACKENDS.items() if each.own_scheduler)
 SELECTORS = ("pids", "cgroup", "match", "libvirt", "container")
 WILDCARDS = frozenset("*?[")
 ENGINES = ("docker", "containerd", "k8s", "podman", "lxc", "incus", "lxd", "nspawn")
@@ -86,7 +87,8 @@ def _backend(name: str) -> str:
 
 
 class HostSection(Section):
-    """Which kernel interface, which cores, and what we may do there."""
+    """Which kernel interface, which cores, and what we may do there. What is for our own scheduler only is
+    refused with another backend: whoever wrote it believes that it is in force."""
 
     backend: Annotated[str, AfterValidator(_backend)] = Field(
         default=AUTO, description=f"one of {', '.join(BACKEND_NAMES)}"
@@ -111,6 +113,13 @@ class HostSection(Section):
     max_threads_per_workload: int = Field(
         default=MOST_THREADS, ge=1, le=ROOM, description=f"a count from 1 to {ROOM}"
     )
+
+    @model_validator(mode="after")
+    def _serves(self) -> Self:
+        if self.partial and self.backend not in OWN_SCHEDULERS:
+            only = " or ".join(OWN_SCHEDULERS)
+            raise ValueError(f'`partial` goes with backend = "{only}" only, not "{self.backend}"')
+        return self
 
 
 class GuardSection(Section):

@@ -7,7 +7,7 @@ the record were made from stays until a restart: a change there is refused, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -48,9 +48,18 @@ class Asked(Protocol):
 class Regime:
     """Whom the configuration finds and which policy decides, until the file says otherwise."""
 
-    def __init__(self, file: Path, config: Config, counted: Level, announcer: Announcer) -> None:
-        """`counted`: how much the host was opened to count of who wakes whom."""
+    def __init__(
+        self,
+        file: Path,
+        config: Config,
+        counted: Level,
+        announcer: Announcer,
+        read: Callable[[Path], Config] = load,
+    ) -> None:
+        """`counted`: how much the host was opened to count of who wakes whom. `read`: what the start has made
+        of the file, made anew."""
         self._file, self._config, self._counted, self._announcer = file, config, counted, announcer
+        self._read = read
         self._workloads = discovery(config)
         self.policy = policy_named(config.policy, config.parameters())
         self.turning: tuple[Turning, ...] = ()
@@ -69,7 +78,7 @@ class Regime:
         for each in self.asked:
             each.reloading()
         try:
-            told = load(self._file)
+            told = self._read(self._file)
             refused = list(refusals(self._config, told, self._counted))
         except ConfigError as error:
             refused = error.lines

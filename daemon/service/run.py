@@ -12,7 +12,7 @@ from .. import budget, log
 from ..bandwidth.parameters import BandwidthParameters
 from ..bpf.libbpf import BpfUnavailable
 from ..budget import Budget
-from ..config.config import Config
+from ..config.config import Config, load
 from ..config.subject import Subject
 from ..errors import ExitStatus, Refusal
 from ..hosts.host import Host, HostSettings, OnForeignWrite
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What one `dasec run` was told. `config` is what `file` held."""
+    """What one `dasec run` was told. `config` is what `read` made of `file`, and will again at a reload."""
 
     file: Path
     config: Config
@@ -52,6 +52,7 @@ class Order:
     periods: int | None
     record: Path | None
     directory: Path
+    read: Callable[[Path], Config] = load
 
     @property
     def cpus(self) -> frozenset[int] | None:
@@ -102,7 +103,7 @@ def serve(order: Order) -> None:
         for exporter in exporters:
             exporter.begin(subject, stage.host.shortfall)
         counted = edges_counted(stage.host.capabilities.backend, _host_settings(order))
-        regime = Regime(order.file, order.config, counted, announcer)
+        regime = Regime(order.file, order.config, counted, announcer, order.read)
         stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
         incidents = Incidents(order.budget_percent, order.config.period_ms, announcer)

@@ -163,6 +163,10 @@ def test_what_was_read_cannot_be_changed() -> None:
             "[host]\nbackend = 'patched'\n" + WORKLOAD,
             "host.backend: no backend named 'patched' in this build: did you mean `patched_cfs`?",
         ),
+        (
+            "[host]\npartial = true\n" + WORKLOAD,
+            'host: `partial` goes with backend = "sched_ext" only, not "auto"',
+        ),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),
         ("[host]\ncpus = ''\n" + WORKLOAD, "host.cpus: names no CPU: give a list of CPUs"),
         ("[host]\ncpus = '3-1'\n" + WORKLOAD, "host.cpus: '3-1' is not a range of CPUs: give a list"),

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dasec.config.config import load
+from dasec.config.config import Config, load
 from dasec.log import Announcer
 from dasec.model import Level
-from dasec.policies import Parameters
+from dasec.policies import Parameters, policy_named
 from dasec.service.live_config import Regime, refusals
 
 ME = f"pids = [{os.getpid()}]"
@@ -154,3 +154,23 @@ def test_a_fixed_setting_is_named_with_both_values(scene: Scene) -> None:
         'host.cpus: cannot change from its default to "0-1" while the daemon runs:'
         " restart the daemon, or put it back"
     ]
+
+
+def test_a_reload_reads_the_file_as_the_start_did(tmp_path: Path) -> None:
+    """As `dasec scx --partial` does, which goes by another policy and host than the file says."""
+    scene = Scene(tmp_path, 'policy = "critical"')
+
+    def read(file: Path) -> Config:
+        told = load(file)
+        host = told.host.model_copy(update={"vm_level": 3})
+        return told.model_copy(update={"policy": "none", "host": host})
+
+    regime = Regime(scene.file, read(scene.file), Level.NONE, Announcer(), read)
+    regime.asked = (scene.told,)
+    scene.write('policy = "static"', "a", "b")
+    policy = regime.reload()
+    assert scene.told.answers == [[]]
+    assert policy is regime.policy
+    assert isinstance(policy, type(policy_named("none", read(scene.file).parameters())))
+    assert [entry.name for entry in regime.roster()] == ["a", "b"]
+    regime.close()
