@@ -78,6 +78,11 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+def version() -> str:
+    """Of libbpf, such as "1.5". Raises BpfUnavailable."""
+    return f"{_library().libbpf_major_version()}.{_library().libbpf_minor_version()}"
+
+
 class Program:
     """A `syscall` program: runs when asked, with a context that both sides read and write."""
 
@@ -270,8 +275,19 @@ def load(
     code = library.bpf_object__load(_Pointer(handle))
     if code < 0:
         loaded.close()
-        raise BpfUnavailable(f"the kernel refuses the BPF object {name}: {_why(-code)}")
+        raise BpfUnavailable(
+            f"the kernel refuses the BPF object {name}: {_why(-code)}{_for_want_of_rights()}"
+        )
     return loaded
+
+
+def _for_want_of_rights() -> str:
+    """libbpf before 1.4 looks among the kernel's modules for a weak symbol that the kernel has not, and takes
+    it for an error where it may not."""
+    first = ctypes.c_uint32()
+    if _library().bpf_btf_get_next_id(0, ctypes.byref(first)) == 0 or ctypes.get_errno() != errno.EPERM:
+        return ""
+    return f" (without CAP_SYS_ADMIN it takes libbpf 1.4; this is {version()})"
 
 
 def _why(code: int) -> str:

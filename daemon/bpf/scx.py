@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from ..linux import cpus, sched_ext
+from ..linux import cpus, extwords, sched_ext
 from ..linux.one_line import one_line
 from ..model import Level
 from .extent import Extent
@@ -170,13 +170,16 @@ class Scheduler:
             self._vms = self.object.view("vms", MAX_VMS * ctypes.sizeof(_Vm))
             self._attended = self.object.view("attended", _UNTIL.size, writable=True)
             self._counting = self.object.view(".data.counting", _FLAG.size, writable=True)
+            self._words = extwords.Words(self.object.map_descriptor("dasec_words"))
         except BaseException:
             self.object.close()
             raise
 
     def begin(self) -> None:
-        """From now on it schedules. Raises BpfUnavailable."""
+        """From now on it schedules, and what this process says of threads is said to it. Raises
+        BpfUnavailable."""
         self.object.attach_operations(self._operations)
+        extwords.hold(self._words)
 
     def end(self) -> None:
         """Give the kernel its own scheduler back; what was counted stays. Idempotent."""
@@ -210,6 +213,7 @@ class Scheduler:
 
     def close(self) -> None:
         """Give the kernel its own scheduler back, and leave nothing in it. Idempotent."""
+        extwords.let_go(self._words)
         self.object.close()
 
     def __enter__(self) -> Scheduler:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A scheduler for hosts of VMs, in two levels. A VM is a cgroup at a fixed depth; a group above that depth is one for its own
- * threads; user threads of the root are one more; kernel threads go first and are not charged.
+ * threads; user threads of the root are one more; kernel threads go first, but not for ever, and are not charged.
  *
  * First the VM: of those with threads that wait for this CPU the one that has had least (scx_share.h) by its weight and those of the
  * groups above it (scx_tree.h). The choice is made when the CPU is free, with what each has had by then, so it does not matter how
  * many threads a VM has, or when they came. Then the thread: the critical first (scx_critical.h), first come, first served (scx_queue.h).
  *
  * Before that, VMs whose critical threads wait, if they are in their share: not more than the debt ahead of the VM that is
- * furthest behind of those that wait. Of several the one whose critical threads have waited longest. After them those up to three
+ * furthest behind of those that wait. Of several the one whose critical threads have waited longest. After them those up to two
  * debts ahead whose critical threads are modest: they use less than half of what is due to it (scx_share.h). Such a thread preempts
  * others when it wakes up.
  */
@@ -20,6 +20,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define LOOKED_AT_CPUS 16 /* before a thread that would preempt gives up */
+#define KERNEL_FIRST_NS 20000000ULL /* then one of a VM's that waits has a slice, as beside any that compute */
 
 /* How it ended, for the loader. */
 struct ending {
@@ -391,13 +392,16 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 	struct cpu *c = cpu_at(cpu);
 	struct running running = {};
 	struct thread *t = NULL;
+	bool kernel, is_first;
 	struct vm *v = NULL;
 	struct survey s;
 
 	if (!c)
 		return;
 	c->kicked = c->away = false;
-	if (kernel_waits(c) && take(cpu, KERNEL, CRITICAL))
+	kernel = kernel_waits(c);
+	is_first = !c->only_kernel_since || before(now, c->only_kernel_since + KERNEL_FIRST_NS);
+	if (kernel && is_first && take(cpu, KERNEL, CRITICAL))
 		return;
 	if (prev && scx_of(prev)->scx.flags & SCX_TASK_QUEUED)
 		t = thread_of(prev);
@@ -424,8 +428,12 @@ void BPF_PROG(dasec_dispatch, __s32 cpu, struct task_struct *prev)
 		if (choose_among(cpu, &s, &running, now) == TAKEN)
 			return;
 	}
-	if (!t)
+	if (kernel && !is_first && take(cpu, KERNEL, CRITICAL))
 		return;
+	if (!t) {
+		c->only_kernel_since = 0;
+		return;
+	}
 	if (v)
 		keep(prev, t, v, c, slice, now);
 }
@@ -450,6 +458,10 @@ void BPF_PROG(dasec_running, struct task_struct *p)
 	c->class = t->class;
 	c->confined = t->home != ANY_CPU;
 	c->kicked = false;
+	if (t->vm != KERNEL)
+		c->only_kernel_since = 0;
+	else if (!c->only_kernel_since)
+		c->only_kernel_since = now;
 	v = vm_at(t->vm);
 	stay = stay_at(ANY_CPU, t->vm);
 	if (!v)
@@ -768,11 +780,17 @@ void BPF_PROG(dasec_exit, struct scx_exit_info *info)
 	ending->kind = info->kind;
 }
 
-/* A thread that a scheduling class above us has taken the CPU from may run elsewhere. */
+/* Threads that a scheduling class above us has taken the CPU from may run elsewhere; else they would wait for it. */
 SEC("struct_ops/dasec_cpu_release")
 void BPF_PROG(dasec_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 {
+	struct cpu *c = cpu_at(cpu);
+
+	if (c)
+		c->releasing = true;
 	scx_bpf_reenqueue_local();
+	if (c)
+		c->releasing = false;
 }
 
 #define DASEC_OPERATIONS \
@@ -786,6 +804,7 @@ void BPF_PROG(dasec_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
 	.quiescent = (void *)dasec_quiescent, \
 	.cpu_online = (void *)dasec_cpu_online, \
 	.cpu_offline = (void *)dasec_cpu_offline, \
+	.cpu_release = (void *)dasec_cpu_release, \
 	.disable = (void *)dasec_disable, \
 	.init_task = (void *)dasec_init_task, \
 	.cgroup_init = (void *)dasec_cgroup_init, \
@@ -808,6 +827,5 @@ struct sched_ext_ops dasec_ops = {
 SEC(".struct_ops")
 struct sched_ext_ops dasec_partial_ops = {
 	DASEC_OPERATIONS
-	.cpu_release = (void *)dasec_cpu_release,
 	.flags = SCX_OPS_SWITCH_PARTIAL | SCX_OPS_ENQ_EXITING,
 };

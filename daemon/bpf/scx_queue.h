@@ -35,15 +35,24 @@ static bool take_from(__u64 queue)
 	return scx_bpf_consume ? scx_bpf_consume(queue) : false;
 }
 
-/* A BPF program has migration disabled for its caller, so that says nothing of the caller itself. */
+/*
+ * A BPF program has migration disabled for its caller, so that says nothing of the caller itself: not once, and not twice where one
+ * calls another (dasec_cpu_release()).
+ */
 static bool is_pinned(struct task_struct *p)
 {
 	const struct task_struct___scx *q = scx_of(p);
 	int disabled = q->migration_disabled;
+	struct cpu *here;
 
-	if (q->nr_cpus_allowed == 1 || disabled > 1)
+	if (q->nr_cpus_allowed == 1)
 		return true;
-	return disabled == 1 && bpf_get_current_task_btf() != p;
+	if (disabled <= 0)
+		return false;
+	if (bpf_get_current_task_btf() != p)
+		return true;
+	here = cpu_at(bpf_get_smp_processor_id());
+	return disabled > (here && here->releasing ? 2 : 1);
 }
 
 #define DE_BRUIJN 0x03f79d71b4cb0a89ULL /* times a power of two, the six bits at its top are another for each */

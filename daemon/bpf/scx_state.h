@@ -123,9 +123,11 @@ struct cpu {
 	__u32 looked_at;
 	__u32 looks;
 	__u32 turns;
+	__u64 only_kernel_since; /* it has run kernel threads one after the other; 0: it has not */
 	bool confined; /* what it runs may run nowhere else */
 	bool kicked; /* will pick anew, so nobody else should preempt it */
 	bool away;   /* about to go, or gone */
+	bool releasing; /* a class above us takes it */
 	__u64 own[2][WORDS]; /* VMs with threads that wait for this CPU only */
 	__u64 tried[2][WORDS];  /* whose threads may not run here, as this dispatch has found */
 };

@@ -154,6 +154,7 @@ part int set_dues(__u32 level)
 part int set_main_group(__u32 first)
 {
 	struct vm *now = vm_at(main_group);
+	__u64 among;
 	__u64 most = now && now->weight ? FAR_MORE * now->used_below : 0;
 	__u32 slot;
 
@@ -170,7 +171,8 @@ part int set_main_group(__u32 first)
 	now = vm_at(main_group);
 	if (!now || !main_group)
 		return 0;
-	due_to_one = now->due * BUSY / weight_among(now);
+	among = weight_among(now);
+	due_to_one = among ? now->due * BUSY / among : ALL_DUE; /* none: its slot has another group now */
 	if (!due_to_one)
 		due_to_one = 1;
 	return 0;

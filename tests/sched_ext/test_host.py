@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from dasec.bpf import libbpf
 from dasec.errors import ExitStatus
 from dasec.hosts.host import HostSettings
 from dasec.hosts.sched_ext import SchedExt
-from dasec.linux import extwords, procfs
+from dasec.linux import extwords
 from dasec.linux.sched_ext import state
 from dasec.model import Capabilities, Change, Core, Knob, KnobValue, Outcome, VcpuId
 from dasec.safety.fingerprint import differences, fingerprint
@@ -28,10 +30,12 @@ from tests.contract.stage import probed_with_scheduler, roster
 from ..host.running import burner
 from ..unit.service.command import configuration, dasec
 from .machine import HOG, NEEDS_SCHED_EXT, SOON_S, Vm, computed_s, identity, in_the_end, wait_for
+from .others_words import has_word
 
 pytestmark = NEEDS_SCHED_EXT
 
 SETTINGS = 'period_ms = 200\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbackend = "sched_ext"\n'
+SERVICE = Path(__file__).parents[2] / "packaging/systemd/dasec.service"
 MEANWHILE_S = 3.0
 CRITICAL_NS, NOT_CRITICAL_NS = 1_000_000, 33_000_000
 
@@ -119,7 +123,7 @@ def test_no_word_takes_time_from_another_vm(pair: Managed, vms: dict[str, Vm]) -
 
 def test_words_of_a_daemon_that_hangs_do_not_count_for_long(pair: Managed) -> None:
     pair.set(pair.vcpus[0], Knob.WEIGHT, 4096)
-    time.sleep(2)
+    time.sleep(3)
     they_share(pair, lambda heavy, light: 0.8 < heavy / light < 1.25, attended=False)
 
 
@@ -181,16 +185,44 @@ def busy() -> Iterator[int]:
         yield process.pid
 
 
-def has_word(pid: int) -> bool:
-    words = (extwords.read(tid, which) for tid in procfs.thread_ids(pid) for which in (0, 1))
-    return any(word != extwords.DEFAULT for word in words)
+def rights_of_the_service(*more: str) -> str:
+    """As setpriv(1) takes them."""
+    (kept,) = re.findall(r"^CapabilityBoundingSet=(.*)$", SERVICE.read_text(encoding="utf-8"), re.MULTILINE)
+    return ",".join(f"+{right.removeprefix('CAP_').lower()}" for right in (*kept.split(), *more))
+
+
+def service(words: list[str], rights: str) -> list[str]:
+    """A command of ours with no other rights than these."""
+    program = [sys.executable, "-m", "dasec", *words]
+    return ["setpriv", "--no-new-privs", f"--bounding-set=-all,{rights}", *program]
+
+
+def is_old() -> bool:
+    """Whether libbpf needs to look at the kernel's modules, which takes CAP_SYS_ADMIN."""
+    return tuple(map(int, libbpf.version().split("."))) < (1, 4)
+
+
+def test_an_old_libbpf_needs_a_right_that_the_service_has_not_and_is_refused_in_one_line(
+    busy: int, tmp_path: Path
+) -> None:
+    if not is_old():
+        pytest.skip(f"libbpf {libbpf.version()} needs no more than the service has")
+    config = configuration(tmp_path, SETTINGS, f"pids = [{busy}]")
+    run = ["run", "--config", str(config), "--directory", str(tmp_path / "state")]
+    done = subprocess.run(service(run, rights_of_the_service()), capture_output=True, text=True, check=False)
+    assert done.returncode == ExitStatus.HOST
+    assert f"(without CAP_SYS_ADMIN it takes libbpf 1.4; this is {libbpf.version()})" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert state() == "disabled"
 
 
 @contextmanager
 def daemon_that_has_spoken(busy: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`dasec run` on this process, from when it has said something of one of its threads."""
+    """`dasec run` on this process, with the rights of the service and what libbpf needs to load it, from
+    when it has said something of one of its threads."""
     config, directory = configuration(folder, SETTINGS, f"pids = [{busy}]"), folder / "state"
-    command = [sys.executable, "-m", "dasec", "run", "--config", str(config), "--directory", str(directory)]
+    run = ["run", "--config", str(config), "--directory", str(directory)]
+    command = service(run, rights_of_the_service(*["CAP_SYS_ADMIN"] * is_old()))
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as daemon:
         wait_until(lambda: has_word(busy))
         assert state() == "enabled"

@@ -22,7 +22,16 @@ from tests.host.running import Running, burner
 from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
-from .machine import HOG, NEEDS_SCHED_EXT, Vm, priorities_of_rcu, used_meanwhile, wait_for
+from .machine import (
+    HOG,
+    NEEDS_SCHED_EXT,
+    SHARES_S,
+    Vm,
+    in_the_end,
+    priorities_of_rcu,
+    used_meanwhile,
+    wait_for,
+)
 
 pytestmark = NEEDS_SCHED_EXT
 
@@ -31,6 +40,27 @@ SETTINGS = 'period_ms = 200\npolicy = "dasec"\nbudget_percent = 100\n[host]\nbac
 HOUR_NS = 3600 * 10**9
 WATCHDOG_S = 5
 """timeout_ms of scx_dasec.bpf.c. It looks every half of that."""
+
+REAL_TIME = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+while True:
+    for cpu in (0, 1):
+        os.sched_setaffinity(0, {cpu})
+        ends = time.monotonic() + 0.3
+        while time.monotonic() < ends: pass
+"""
+"""Takes one CPU after the other."""
+
+
+def test_who_loses_a_cpu_to_a_real_time_thread_goes_on_on_another(
+    scheduler: Scheduler, vms: dict[str, Vm]
+) -> None:
+    """By itself it would wait for that one, and have half of the time at most."""
+    for name, program in (("hog", HOG), ("above", REAL_TIME)):
+        vms[name] = Vm(name)
+        vms[name].run(program)
+    in_the_end(lambda: used_meanwhile(vms)["hog"], lambda used_s: used_s > 0.8 * SHARES_S)
 
 
 def test_an_error_in_it_is_its_end_and_is_named(vms: dict[str, Vm]) -> None:

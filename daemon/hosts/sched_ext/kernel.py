@@ -11,8 +11,6 @@ from ...bpf.libbpf import BpfUnavailable
 from ...bpf.scx import Options, Scheduler, limits, no_vms, options
 from ...bpf.wake_edges import BpfEdges, open_edges
 from ...knobs.knob import Write
-from ...knobs.words import WordKnob
-from ...linux import extwords
 from ...linux.printable import printable
 from ...model import Counters, Level, VcpuId
 from ..host import HostSettings
@@ -30,8 +28,9 @@ FRESH_LOOKS = 10
 """For so many times the time between two looks the scheduler goes by our words. After that it judges alone,
 so that a daemon that hangs does no lasting harm (docs/decisions/0051-sched-ext-host.md)."""
 
-LEAST_FRESH_NS = 1_000_000_000
-"""At least so long: looks are some 80 ms apart, and the first ones may take longer."""
+LEAST_FRESH_NS, MOST_FRESH_NS = 2_000_000_000, 20_000_000_000
+"""At least so long: after looks 80 ms apart the next one may come 1.6 s later (budget.py). And at most: looks
+are hours apart on a host that was suspended."""
 
 LIMITS_EVERY_NS = 3_000_000_000
 """From one walk over all groups for CPU limits to the next: with a look that comes up to 1.6 s later
@@ -75,15 +74,8 @@ class ExtKernel:
         return self._stock.sampler(threads, counters)
 
     def write_together(self, writes: Sequence[Write]) -> Collection[Write]:
-        """All words, with the map looked up once. What fails is tried again alone, which says why."""
-        done = []
-        with suppress(OSError), extwords.Words() as words:
-            for write in writes:
-                if isinstance(write.ref.kind, WordKnob) and not isinstance(write.new, tuple):
-                    with suppress(OSError):
-                        words.write(write.ref.vcpu.tid, write.ref.kind.number, write.new)
-                        done.append(write)
-        return done
+        """See KernelInterface: a word at a time."""
+        return self._stock.write_together(writes)
 
     def attend(self, clock_ns: int) -> bool:
         """Once a look: our words count for some more of these. False, once, when the scheduler has gone: the
@@ -97,7 +89,7 @@ class ExtKernel:
             self._leave(why)
             return False
         gap_ns = clock_ns - self._attended_ns if self._attended_ns else 0
-        self._scheduler.attend(clock_ns + max(LEAST_FRESH_NS, FRESH_LOOKS * gap_ns))
+        self._scheduler.attend(clock_ns + min(MOST_FRESH_NS, max(LEAST_FRESH_NS, FRESH_LOOKS * gap_ns)))
         self._attended_ns = clock_ns
         return True
 
