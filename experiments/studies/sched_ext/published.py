@@ -34,7 +34,7 @@ ALONE = replace(KEPT, results=HERE / "results/alone")
 
 
 PRESENT = replace(KEPT, results=HERE / "results/present")
-"""By the rule of decision 0104, with several seeds."""
+"""By the rule of decision 0114, with several seeds."""
 
 
 def without_background() -> Iterator[tuple[str, Mapping[str, Seen], Mapping[str, Seen]]]:

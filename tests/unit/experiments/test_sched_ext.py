@@ -154,13 +154,19 @@ def cell(start: str) -> seeds.Cell:
     return next(one for one in seeds.cells(PRESENT) if one.name.startswith(start))
 
 
-def test_two_cells_of_nineteen_miss_what_was_aimed_at() -> None:
+def test_three_cells_of_nineteen_miss_what_was_aimed_at() -> None:
     found = list(seeds.aimed(PRESENT))
-    missed = {one.name.partition("-u")[0] for one in found if not one.reached}
+    missed = {one.name.partition("-u")[0]: one for one in found if not one.reached}
     assert len(found) == 19
-    assert missed == {"nested: nested-85-r10", "sixteen-pinned: bursts-165-r3"}
-    together = [one.together("scx") for one in found]
-    assert all(ratio and max(ratio) <= 1.001 for ratio in together), "nobody is harmed"
+    assert missed.keys() == {
+        "loads: inverse-24-r7.5",
+        "pinned: straggler-100-r5",
+        "sixteen-pinned: bursts-165-r3",
+    }
+    uneven = missed["pinned: straggler-100-r5"]
+    assert (str(uneven.together("scx")), str(uneven.together("none-again"))) == ("1.04 / 1.02", "1.02 / 1.05")
+    others = [one.together("scx") for one in found if one is not uneven]
+    assert all(ratio and max(ratio) <= 1.001 for ratio in others), "nobody else is slower"
     assert all(len(one.guests) == 3 for one in seeds.cells(PRESENT))
 
 

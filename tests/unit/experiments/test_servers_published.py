@@ -292,10 +292,10 @@ def test_our_scheduler_holds_eight_or_nine_vms_where_the_plain_kernel_holds_thre
     assert "three memcached or five nginx VMs, [nine on our scheduler]" in FIRST_PAGE
 
 
-def test_on_the_fullest_host_critical_has_a_third_to_two_thirds_of_the_plain_kernels_p99() -> None:
+def test_on_the_fullest_host_critical_has_less_than_half_of_the_plain_kernels_p99() -> None:
     full = [host[-1] for host in HOSTS.values()]
     parts = [point.p99_ms("critical") / point.p99_ms("none") for point in full]
-    assert [round(part, 2) for part in parts] == [0.62, 0.33, 0.4]
+    assert [round(part, 2) for part in parts] == [0.44, 0.33, 0.4]
     assert all(point.vms == 9 and point.busy > 0.93 for point in full)
 
 
@@ -333,8 +333,12 @@ def test_servers_beside_batch_work_give_the_published_tables() -> None:
 
 
 def test_beside_batch_work_both_gain_on_our_own_scheduler_which_does_no_less_of_it() -> None:
-    nginx, redis = BESIDE_BATCH
-    for cell, mean, p99, done in ((nginx, 0.80, 0.43, 1.00), (redis, 0.40, 0.10, 1.12)):
+    memcached, nginx, redis = BESIDE_BATCH
+    for cell, mean, p99, done in (
+        (memcached, 0.345, 0.06, 1.06),
+        (nginx, 0.80, 0.43, 1.00),
+        (redis, 0.40, 0.10, 1.12),
+    ):
         found = (cell.ratio("scx", "mean").ratio, cell.ratio("scx", "p99").ratio)
         assert found == pytest.approx((mean, p99), abs=0.005)
         assert cell.batch_done("scx").ratio == pytest.approx(done, abs=0.005)
