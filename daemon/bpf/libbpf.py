@@ -78,9 +78,9 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def version() -> str:
-    """Of libbpf, such as "1.5". Raises BpfUnavailable."""
-    return f"{_library().libbpf_major_version()}.{_library().libbpf_minor_version()}"
+def version() -> tuple[int, int]:
+    """Of libbpf. Raises BpfUnavailable."""
+    return int(_library().libbpf_major_version()), int(_library().libbpf_minor_version())
 
 
 class Program:
@@ -275,9 +275,8 @@ def load(
     code = library.bpf_object__load(_Pointer(handle))
     if code < 0:
         loaded.close()
-        raise BpfUnavailable(
-            f"the kernel refuses the BPF object {name}: {_why(-code)}{_for_want_of_rights()}"
-        )
+        why = _why(-code) + (_for_want_of_rights() if code == -errno.EINVAL else "")
+        raise BpfUnavailable(f"the kernel refuses the BPF object {name}: {why}")
     return loaded
 
 
@@ -285,9 +284,10 @@ def _for_want_of_rights() -> str:
     """libbpf before 1.4 looks among the kernel's modules for a weak symbol that the kernel has not, and takes
     it for an error where it may not."""
     first = ctypes.c_uint32()
-    if _library().bpf_btf_get_next_id(0, ctypes.byref(first)) == 0 or ctypes.get_errno() != errno.EPERM:
+    may_look = _library().bpf_btf_get_next_id(0, ctypes.byref(first)) == 0
+    if may_look or ctypes.get_errno() != errno.EPERM or version() >= (1, 4):
         return ""
-    return f" (without CAP_SYS_ADMIN it takes libbpf 1.4; this is {version()})"
+    return " (without CAP_SYS_ADMIN it takes libbpf 1.4; this is {}.{})".format(*version())
 
 
 def _why(code: int) -> str:

@@ -199,19 +199,19 @@ def service(words: list[str], rights: str) -> list[str]:
 
 def is_old() -> bool:
     """Whether libbpf needs to look at the kernel's modules, which takes CAP_SYS_ADMIN."""
-    return tuple(map(int, libbpf.version().split("."))) < (1, 4)
+    return libbpf.version() < (1, 4)
 
 
 def test_an_old_libbpf_needs_a_right_that_the_service_has_not_and_is_refused_in_one_line(
     busy: int, tmp_path: Path
 ) -> None:
     if not is_old():
-        pytest.skip(f"libbpf {libbpf.version()} needs no more than the service has")
+        pytest.skip("this libbpf needs no more than the service has")
     config = configuration(tmp_path, SETTINGS, f"pids = [{busy}]")
     run = ["run", "--config", str(config), "--directory", str(tmp_path / "state")]
     done = subprocess.run(service(run, rights_of_the_service()), capture_output=True, text=True, check=False)
     assert done.returncode == ExitStatus.HOST
-    assert f"(without CAP_SYS_ADMIN it takes libbpf 1.4; this is {libbpf.version()})" in done.stderr
+    assert "(without CAP_SYS_ADMIN it takes libbpf 1.4; this is 1." in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert state() == "disabled"
 
