@@ -88,7 +88,9 @@ def test_timers_are_no_edges_even_when_they_interrupt_a_sibling(
     recorder.close()
     # On a busy machine a nap may be over before it has begun; then there is no wake-up.
     assert TIMES / 2 < truth.timer[napper.pid] <= TIMES
-    assert wakeups(reading.threads[napper.id]) == (0, 1, truth.timer[napper.pid])
+    # We wake it to begin; on a guest's disk whatever it waits for does once more.
+    assert 1 <= truth.external[napper.pid] <= 1 + FEW
+    assert wakeups(reading.threads[napper.id]) == (0, truth.external[napper.pid], truth.timer[napper.pid])
     assert reading.edges == {}
 
 
