@@ -26,6 +26,7 @@ from dasec.commands import scx
 from dasec.commands.survey import render
 from dasec.errors import ExitStatus, Refusal
 from dasec.model import Capabilities
+from dasec.service.run import Order
 
 WATCHDOG_NS = 5_000_000_000
 SOURCE = Path(__file__).parents[3] / "daemon/bpf/scx_state.h"
@@ -138,6 +139,21 @@ def test_the_probe_says_why_not_beside_everything_else() -> None:
     lines = render(everything, "another one is loaded").splitlines()
     assert lines[-2] == "own scheduler         no   another one is loaded"
     assert render(everything, None).splitlines()[-2].startswith("own scheduler         yes  `dasec scx`")
+
+
+def test_the_command_reads_its_file_at_a_reload_as_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "dasec.toml"
+    file.write_text('policy = "critical"\n[[workload]]\nname = "a"\npids = [1]\n')
+    given: list[Order] = []
+    monkeypatch.setattr(scx, "why_not", lambda: None)
+    monkeypatch.setattr("dasec.service.run.serve", given.append)
+    scx.schedule_workloads(file, 3, tmp_path)
+    (order,) = given
+    assert order.read(file) == order.config
+    host = order.config.host
+    assert (order.config.policy, host.backend, host.vm_level, host.partial) == ("none", "sched_ext", 3, True)
 
 
 def test_what_the_kernel_does_not_take_is_told_by_trying(monkeypatch: pytest.MonkeyPatch) -> None:
