@@ -17,11 +17,11 @@ COLOURS = ("#999999", "#0072B2", "#D55E00", "#009E73")
 
 
 class Seen(NamedTuple):
-    """Of all VMs of a run: means of mean and p99 in ms, sums of background CPU time, requests and CPUs."""
+    """Of all VMs of a run: means of mean and p99 in ms, and sums: the CPUs of background, requests, CPUs."""
 
     mean_ms: float
     p99_ms: float
-    background_s: float
+    background_cores: float
     requests: float
     cores: float
 
@@ -64,7 +64,8 @@ class Kept:
     def _row(self, name: str, runs: Mapping[str, Seen]) -> list[str]:
         base, plain, ours = runs[self.base], runs[self.plain], runs[self.ours]
         ratios = [run.over(base) if run else "–" for run in map(runs.get, self.arms)]
-        background = f"{ours.background_s / plain.background_s:.2f}" if plain.background_s else "–"
+        whole = plain.background_cores
+        background = f"{ours.background_cores / whole:.2f}" if whole else "–"
         done = f"{background}, {ours.requests / plain.requests:.2f}"
         return [name, f"{base.mean_ms:.2f}, {base.p99_ms:.1f}", *ratios, done]
 
@@ -112,7 +113,7 @@ def seen(run: Mapping[str, Any]) -> Seen:
     return Seen(
         statistics.mean(vm["latencies"]["mean_ns"] for vm in vms) / 1e6,
         statistics.mean(vm["latencies"]["percentiles_ns"]["p99"] for vm in vms) / 1e6,
-        sum(vm["background_cpu_s"] or 0 for vm in vms),
+        sum(vm["background_cores"] for vm in vms),
         sum(vm["throughput_per_s"] for vm in vms),
         sum(vm["cores"] for vm in vms),
     )

@@ -57,7 +57,7 @@ def test_guests_of_each_situation_are_measured_under_each_arm(repository: Path, 
         for run in one.runs:
             assert all(each.latencies.count > each.unfinished for each in run.tenants)
             # One alone may have nothing in a second.
-            assert sum(each.background_cpu_s for each in run.tenants) > 0
+            assert sum(each.background_cores for each in run.tenants) > 0
         assert one.of(CRITICAL).decided["periods"] > 0
         assert one.of(ORACLE).decided.get("applied", 0) > 0, "the oracle did nothing"
     again = bare(repository, *asked)

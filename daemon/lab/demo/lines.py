@@ -33,7 +33,7 @@ class Answer(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Line:
     """One policy in one situation: ratios to the plain host of mean and p99, with the plain host's second
-    runs beside them (A/A); how long requests took, in ms; the background work done, of the plain host's."""
+    runs beside them (A/A); how long requests took, in ms; the background's cores, of the plain host's."""
 
     situation: str
     policy: str
@@ -130,7 +130,7 @@ def _milliseconds(measured: Measured, arm: str, metric: str) -> float:
 def _background(measured: Measured, arm: str) -> float:
     """The work of threads that no request waits for, of the plain host's."""
     done = {
-        each: sum(one.background_cpu_s for run in measured.of(each) for one in run.tenants)
+        each: sum(one.background_cores for run in measured.of(each) for one in run.tenants)
         for each in (arm, NONE)
     }
     return done[arm] / done[NONE] if done[NONE] > 0 else 1.0

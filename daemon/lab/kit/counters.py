@@ -78,20 +78,19 @@ class CpuUsed:
 
 @dataclass(frozen=True, slots=True)
 class CoresUsed:
-    """By a workload between two looks; of that by threads that no request waits for, as CPU time, too.
+    """By a workload between two looks; of that by threads that no request waits for.
     `waiting`: how many of its threads were ready and waited, on average; None if some ended meanwhile and
     nobody tells."""
 
     cores: float
     background: float
-    background_s: float
     waiting: float | None
 
 
 def cores_between(begin: CpuUsed, end: CpuUsed, own: Sequence[OwnCpu]) -> CoresUsed:
-    """As seen from outside, in the very same time for all arms. The load tool's own counts begin with its
-    first measured request and end after the last: in a backlog that is another time. They count where threads
-    of those processes have ended before they were looked at: an ended thread has no counters."""
+    """As seen from outside. The load tool's own counts begin with its first measured request and end after
+    the last: in a backlog that is another time. They count where threads of those processes have ended before
+    they were looked at: an ended thread has no counters."""
     seconds = (end.at_ns - begin.at_ns) / 1e9
     told = [each for each in own if begin.threads(each.pids) - end.threads(each.pids)]
     telling = frozenset[int]().union(*(each.pids for each in told))
@@ -102,7 +101,6 @@ def cores_between(begin: CpuUsed, end: CpuUsed, own: Sequence[OwnCpu]) -> CoresU
     }
     total_s = sum(used_s.values())
     background_s = sum(spent_s for thread, spent_s in used_s.items() if thread in end.background)
-    background_s += sum(each.background_cores for each in told) * seconds
     waited_s = sum(
         waited_s - begin.waited_s.get(thread, 0.0)
         for thread, waited_s in end.waited_s.items()
@@ -111,8 +109,7 @@ def cores_between(begin: CpuUsed, end: CpuUsed, own: Sequence[OwnCpu]) -> CoresU
     ended = begin.spent_s.keys() - end.spent_s.keys()
     return CoresUsed(
         max(LEAST_CPU_S, total_s) / seconds + sum(each.cores for each in told),
-        background_s / seconds,
-        background_s,
+        background_s / seconds + sum(each.background_cores for each in told),
         None
         if any(pid not in telling for pid, _ in ended)
         else waited_s / seconds + sum(each.waiting for each in told),

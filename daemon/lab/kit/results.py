@@ -26,8 +26,9 @@ class TenantResult:
     errors: int
     late_sends: int
     cores: float
-    background_cpu_s: float
     background_cores: float = 0.0
+    """By threads that no request waits for. Not in seconds: a busy machine looks late, so runs differ in how
+    long they were looked at."""
     blame_s: float | None = None
     """How long its critical threads were ready while siblings waited for them; None: not watched."""
     waiting: float | None = None

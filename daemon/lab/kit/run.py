@@ -252,7 +252,6 @@ def _tenant(name: str, done: WorkDone, used: CoresUsed, blame_s: float | None) -
         errors=done.errors,
         late_sends=done.late_sends,
         cores=used.cores,
-        background_cpu_s=used.background_s,
         background_cores=used.background,
         blame_s=blame_s,
         waiting=used.waiting,

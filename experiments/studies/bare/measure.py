@@ -234,6 +234,5 @@ def _tenant(name: str, number: int, answers: Answers, begin: _Mark, end: _Mark) 
         errors=0,
         late_sends=answers.late_sends,
         cores=(end.guests_s[number] - begin.guests_s[number]) / seconds,
-        background_cpu_s=background_s,
         background_cores=background_s / seconds,
     )

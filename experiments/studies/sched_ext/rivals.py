@@ -60,7 +60,7 @@ def _row(plain: Mapping[str, Any], arm: str, run: Mapping[str, Any]) -> Row:
         here,
         Ratios(here.mean_ms / base.mean_ms, here.p99_ms / base.p99_ms),
         Ratios(max(one.mean for one in each), max(one.p99 for one in each)),
-        here.background_s / base.background_s,
+        here.background_cores / base.background_cores,
         here.requests / base.requests,
     )
 

@@ -21,7 +21,7 @@ def run(arm: str, *p99s_ms: float) -> dict[str, object]:
     vms = [
         {
             "latencies": {"mean_ns": p99 * 5e5, "percentiles_ns": {"p99": p99 * 1e6}},
-            "background_cpu_s": 2.0,
+            "background_cores": 1.0,
             "throughput_per_s": 10.0,
             "cores": 0.5,
         }

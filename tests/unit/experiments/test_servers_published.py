@@ -194,13 +194,20 @@ def test_gluoncvs_requests_take_as_long_as_the_page_says_and_are_as_few() -> Non
     assert 1000 * serving / requests_per_s == pytest.approx(21, abs=0.5)
 
 
-def test_with_rocksdb_critical_leaves_a_tenth_of_the_background_in_the_run_undone() -> None:
-    (cell,) = (cell for cell in KEPT if cell.file == "rocksdb-busy")
-    plain, ours = (
-        sum(one.background_cpu_s or 0.0 for one in cell.runs(arm)[0].tenants) for arm in ("none", "critical")
-    )
-    assert ours / plain == pytest.approx(0.90, abs=0.005)
-    assert cell.done("critical")[1] == pytest.approx(1.01, abs=0.005)
+FOLDERS = [RESULTS, *sorted(folder for folder in RESULTS.iterdir() if folder.is_dir())]
+
+
+def background_cores(cell: Cell, arm: str) -> float:
+    return sum(one.background_cores for run in cell.runs(arm) for one in run.tenants)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_no_arm_takes_cpu_time_from_the_background(folder: Path) -> None:
+    for cell in cells(folder):
+        plain = background_cores(cell, "none")
+        for arm in {run.arm for block in cell.blocks for run in block.runs} if plain else ():
+            least = 0.955 if "redis" in cell.file else 0.985  # how much Redis has saved by then is chance
+            assert background_cores(cell, arm) > least * plain, (cell.file, arm)
 
 
 def test_where_the_host_is_less_busy_java_gains_on_our_own_scheduler_only() -> None:

@@ -65,8 +65,8 @@ LINE = {
 
 def run(cell: Cell, arm: str, repetition: int, slower: float) -> RunResult:
     times = latencies(int(1e6 * slower * (1 + 0.01 * repetition + 0.01 * step)) for step in range(20))
-    served = TenantResult("", times, 100.0, *(0, 0, 0), cores=0.2, background_cpu_s=0.0, blame_s=slower)
-    worked = TenantResult("", latencies(()), 50 / slower, *(0, 0, 0), cores=0.9, background_cpu_s=0.0)
+    served = TenantResult("", times, 100.0, *(0, 0, 0), cores=0.2, blame_s=slower)
+    worked = TenantResult("", latencies(()), 50 / slower, *(0, 0, 0), cores=0.9)
     tenants = tuple(
         TenantResult(
             instance.name,
@@ -74,7 +74,6 @@ def run(cell: Cell, arm: str, repetition: int, slower: float) -> RunResult:
             kind.throughput_per_s,
             *(0, 0, 0),
             cores=kind.cores,
-            background_cpu_s=0.0,
             blame_s=kind.blame_s,
         )
         for instance in cell.instances

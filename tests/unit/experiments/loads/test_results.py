@@ -59,7 +59,6 @@ def run(arm: str, repetition: int, cell: Cell, slower: float) -> RunResult:
             50.0,
             *(0, 0, 0),
             cores=0.4,
-            background_cpu_s=0.6,
             background_cores=0.2,
             blame_s=0.5 * slower if tenant.critical else 0.0,
         )

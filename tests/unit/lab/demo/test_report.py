@@ -71,8 +71,8 @@ def test_planted_ratios_are_estimated(planted: Measured) -> None:
 @pytest.mark.parametrize(("less", "answer"), [("equal", Answer.GAIN), ("better", Answer.HARM)])
 def test_a_gain_that_background_work_paid_for_is_harm(planted: Measured, less: str, answer: Answer) -> None:
     def working(run: RunResult) -> RunResult:
-        done_s = 0.5 if run.arm == less else 1.0
-        return replace(run, tenants=tuple(replace(one, background_cpu_s=done_s) for one in run.tenants))
+        cores = 0.5 if run.arm == less else 1.0
+        return replace(run, tenants=tuple(replace(one, background_cores=cores) for one in run.tenants))
 
     assert answers(replace(planted, runs=tuple(map(working, planted.runs))))["better"] is answer
 
