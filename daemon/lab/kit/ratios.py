@@ -72,10 +72,11 @@ def pooled_ratios(by_workload: Sequence[Sequence[float]]) -> tuple[float, ...]:
 
 
 def estimate(ratios: Sequence[float], seed: int = 0) -> Estimate:
-    """Geometric mean with its bootstrap confidence interval."""
+    """Geometric mean with its bootstrap confidence interval; without end where there are too few: that of two
+    is from one to the other, and covers the truth half of the time."""
     logs = numpy.log(numpy.asarray(ratios, dtype=float))
     centre = float(logs.mean())
-    if len(ratios) < 2:
+    if len(ratios) < MINIMUM_REPETITIONS:
         return Estimate(math.exp(centre), 0.0, math.inf)
     if float(numpy.ptp(logs)) == 0.0:
         return Estimate(math.exp(centre), math.exp(centre), math.exp(centre))

@@ -26,7 +26,7 @@ CURVES = RESULTS / "curve"
 PATCHED = RESULTS / "patched"
 """On our patched 6.1."""
 ARMS = {CONTROL: "plain again", "critical": "`critical`", "oracle": "oracle", "scx": "`dasec scx`"}
-GAIN, NOTHING, HARM = "gain", "nothing", "harm"
+GAIN, NOTHING, HARM, TOO_FEW = "gain", "nothing", "harm", "too few"
 COLOURS = {
     CONTROL: "#999999",
     "critical": "#0072B2",
@@ -74,7 +74,10 @@ class Cell:
         return estimate(pairs)
 
     def word(self, arm: str) -> str:
-        """What both latencies say that leave the plain kernel's own difference from itself behind."""
+        """What both latencies say that leave the plain kernel's own difference from itself behind; nothing is
+        said of so few VMs that there is no interval."""
+        if math.isinf(self.ratio(arm, JUDGED[0]).high):
+            return TOO_FEW
         words = {self._word(arm, metric) for metric in JUDGED}
         if HARM in words:
             return HARM

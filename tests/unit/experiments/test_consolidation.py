@@ -28,7 +28,7 @@ from experiments.studies.consolidation.published import (
     points,
     table,
 )
-from experiments.studies.servers.published import GAIN, Cell, serving
+from experiments.studies.servers.published import GAIN, TOO_FEW, Cell, serving
 
 HERE = Path(__file__).resolve().parents[3] / "experiments/studies/consolidation"
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
@@ -67,6 +67,13 @@ def ms(cell: Cell, *arms: str) -> list[tuple[float, float]]:
 
 def over_plain(at: Point, arm: str) -> list[float]:
     return [at.cell.ratio(arm, metric).ratio for metric in JUDGED]
+
+
+def each_vm(at: Point, arm: str) -> Sequence[float]:
+    """Its mean over that on the plain kernel."""
+    (ours,), (plain,) = at.cell.runs(arm), at.cell.runs(NONE)
+    pairs = zip(serving(ours), serving(plain), strict=True)
+    return [vm.value("mean") / before.value("mean") for vm, before in pairs]
 
 
 def test_with_silo_our_own_scheduler_gains_at_the_highest_ratio_as_the_pages_say() -> None:
@@ -145,7 +152,7 @@ def test_the_page_has_what_vms_of_16_threads_have() -> None:
     for folder in FURTHER:
         assert table(further(folder)) in PAGE
     most = further("sixteen")[-1]
-    assert most.cell.word("scx") == GAIN
+    assert most.cell.word("scx") == TOO_FEW
     assert "has {:.2f} of the mean and {:.2f} of p99 at 3.2".format(*over_plain(most, "scx")) in PAGE
 
 
@@ -194,7 +201,7 @@ def test_critical_harms_vms_of_16_threads_whether_it_writes_a_knob_or_not_as_the
 
 def test_our_own_scheduler_gains_with_either_allocator_as_the_page_says() -> None:
     found = further("sixteen/glibc")
-    assert all(at.cell.word("scx") == GAIN for at in found)
+    assert all(vm < 0.76 for at in found for vm in each_vm(at, "scx"))
     means, p99s = zip(*(map(float, over_plain(at, "scx")) for at in found), strict=True)
     said = f"{min(means):.2f} to {max(means):.2f} of the mean and {min(p99s):.2f} to {max(p99s):.2f} of p99"
     assert f"with glibc's allocator {said}" in PAGE

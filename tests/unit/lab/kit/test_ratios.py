@@ -99,8 +99,9 @@ def test_with_few_repetitions_there_is_no_verdict_however_large_the_effect() -> 
     assert judge((0.1,) * few, (1.0,) * few) is Effect.UNDECIDED
 
 
-def test_one_repetition_has_no_interval() -> None:
-    assert estimate((0.5,)) == Estimate(0.5, 0.0, float("inf"))
+@pytest.mark.parametrize("count", range(1, ratios.MINIMUM_REPETITIONS))
+def test_few_repetitions_have_no_interval(count: int) -> None:
+    assert estimate((0.5,) * count) == Estimate(0.5, 0.0, float("inf"))
 
 
 def test_the_same_ratios_give_the_same_interval() -> None:
