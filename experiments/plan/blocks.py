@@ -36,8 +36,9 @@ class Block(Generic[CellT]):
 def blocks_of(
     cells: Sequence[CellT], arms: Sequence[str], repetitions: int, seed: int
 ) -> Iterator[Block[CellT]]:
-    """Every cell once a repetition, in another order each time; so are the arms of each block."""
+    """Every cell once a repetition, in another order each time; so are the arms of each block, by the cell's
+    name, so that no arm is always the first of its guest where an experiment is one cell."""
     for repetition in range(repetitions):
-        shuffler = random.Random(f"{seed}/{repetition}")
-        for cell in shuffler.sample(cells, len(cells)):
+        for cell in random.Random(f"{seed}/{repetition}").sample(cells, len(cells)):
+            shuffler = random.Random(f"{seed}/{repetition}/{cell.name}")
             yield Block(cell, repetition, tuple(shuffler.sample(arms, len(arms))))

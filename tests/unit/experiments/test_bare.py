@@ -117,6 +117,24 @@ def test_the_papers_rules_write_as_much_as_the_page_says() -> None:
     assert applied[CRITICAL] == [6] * 9 + [12]
 
 
+def test_the_first_page_has_gains_no_effect_and_harm_of_all_these_situations() -> None:
+    page = (STUDY.parents[2] / "README.md").read_text(encoding="utf-8")
+    by_arm = [{line.policy: line for line in lines} for lines in KEPT]
+    resting = [one for one in by_arm if "rests of" in one[CRITICAL].situation]
+    unresting = [one for one in by_arm if one not in resting]
+    bounded = [one["dasec"] for one in by_arm if one["dasec"].policy_ms[0] < 2000]
+    for word, guests, lines in (
+        ("**gain**", "KVM guests, two cores", [one[CRITICAL] for one in resting]),
+        ("nothing", "KVM guests, background never rests", [one[CRITICAL] for one in unresting]),
+        ("**harm**", "the paper's rules, KVM guests", bounded),
+    ):
+        mean, p99 = (
+            f"{min(ratios):.2f}–{max(ratios):.2f}"
+            for ratios in zip(*([one.ratio for one in line.effect] for line in lines), strict=True)
+        )
+        assert f"| {word} | {guests} | {mean} | {p99} | [bare guests]" in page
+
+
 def test_the_findings_have_the_ratios_of_the_kept_runs_in_their_rows() -> None:
     page = (STUDY.parents[2] / "docs/findings.md").read_text(encoding="utf-8")
     section = page.partition("## Real KVM vCPUs")[2].partition("\n## ")[0]

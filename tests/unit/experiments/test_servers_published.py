@@ -212,6 +212,14 @@ def test_the_page_says_how_often_the_interval_misses_that_the_plain_kernel_is_li
     assert max(most) < 0.105
 
 
+def test_the_page_says_in_how_many_guests_the_arms_had_the_same_order() -> None:
+    guests = [cell for folder in FOLDERS if folder.name != "curve" for cell in cells(folder)]
+    orders = [tuple(run.arm for run in block.runs) for cell in guests for block in cell.blocks]
+    five = [order for order in orders if len(order) == 5]
+    same = five.count(("oracle", "none", "none-again", "critical", "scx"))
+    assert f"in {same} of {len(five)} guests with five arms the oracle came first" in README
+
+
 def background_cores(cell: Cell, arm: str) -> float:
     return sum(one.background_cores for run in cell.runs(arm) for one in run.tenants)
 

@@ -147,6 +147,11 @@ def test_blocks_have_every_arm_once_and_repetitions_other_orders() -> None:
     assert {block.repetition for block in BLOCKS[: len(CELLS)]} == {0}
 
 
+def test_experiments_of_one_cell_each_begin_with_different_arms() -> None:
+    alone = [tuple(blocks_of((cell,), WISH.arms, 1, seed=1)) for cell in CELLS]
+    assert len({block.arms[0] for (block,) in alone}) == len(WISH.arms)
+
+
 def test_arrivals_depend_on_seed_and_cell_and_the_oracle_is_told_names() -> None:
     first, other = BLOCKS[0], next(block for block in BLOCKS if block.cell != BLOCKS[0].cell)
     again = replace(first, arms=first.arms[::-1])
