@@ -37,6 +37,11 @@ LIMITS_EVERY_NS = 3_000_000_000
 (budget.py) within 5 s, as `dasec scx` does it."""
 
 
+def fresh_until_ns(clock_ns: int, looked_ns: int) -> int:
+    """Until when our words count that are looked after now, and before that were then."""
+    return clock_ns + min(MOST_FRESH_NS, max(LEAST_FRESH_NS, FRESH_LOOKS * (clock_ns - looked_ns)))
+
+
 class ExtKernel:
     """See KernelInterface. Raises BpfUnavailable when made where the scheduler cannot be loaded."""
 
@@ -88,8 +93,7 @@ class ExtKernel:
         if (why := self._scheduler.ended()) is not None:
             self._leave(why)
             return False
-        gap_ns = clock_ns - self._attended_ns if self._attended_ns else 0
-        self._scheduler.attend(clock_ns + min(MOST_FRESH_NS, max(LEAST_FRESH_NS, FRESH_LOOKS * gap_ns)))
+        self._scheduler.attend(fresh_until_ns(clock_ns, self._attended_ns or clock_ns))
         self._attended_ns = clock_ns
         return True
 
