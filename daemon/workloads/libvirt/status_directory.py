@@ -23,7 +23,8 @@ before we looked may change once more without a new stamp."""
 
 FILES_A_LOOK = 8
 """Files read in one look, at 0.35 ms each (docs/libvirt.md, "Cost"): when a hundred domains start at once a
-period still keeps its time."""
+period still keeps its time. Who has waited longest goes first: a guest can have its own file written anew at
+each look, and must not keep others' from being read by that."""
 
 
 class _Signature(NamedTuple):
@@ -40,6 +41,7 @@ class StatusDirectory:
         self._stamp_ns: int | None = None
         self._scanned_ns: int | None = None
         self._signatures: dict[str, _Signature] = {}
+        self._due: dict[str, None] = {}  # in the order in which they became so
         self.domains: dict[str, DomainStatus] = {}
         self.changed: set[str] = set()
         """Files that came, went or changed at the last look."""
@@ -73,10 +75,13 @@ class StatusDirectory:
         present = dict(self._present())
         for name in self._signatures.keys() - present.keys():
             self._forget(name)
-        due = [name for name, signature in present.items() if self._signatures.get(name) != signature]
-        for name in due[:budget]:
+        due = {name for name, signature in present.items() if self._signatures.get(name) != signature}
+        waiting = [name for name in self._due if name in due]
+        self._due = dict.fromkeys([*waiting, *sorted(due.difference(waiting))])
+        for name in list(self._due)[:budget]:
+            del self._due[name]  # first: one that cannot be read keeps nobody else waiting
             self._read(name, present[name])
-        settled = len(due) <= len(due[:budget]) and abs(looked_ns - stamp_ns) >= YOUNG_NS
+        settled = not self._due and abs(looked_ns - stamp_ns) >= YOUNG_NS
         self._stamp_ns = stamp_ns if settled else None
 
     def _present(self) -> Iterator[tuple[str, _Signature]]:

@@ -261,3 +261,18 @@ def test_many_domains_at_once_are_read_over_several_periods(host: FakeLibvirt) -
         started(host, f"vm-{number}", number)
     found = [len(workloads.discover(turn * P).roster) for turn in (1, 2, 3)]
     assert found == [FILES_A_LOOK, 2 * FILES_A_LOOK, 2 * FILES_A_LOOK + 1]
+
+
+def test_files_that_are_written_anew_before_each_look_keep_nobody_from_opting_out(host: FakeLibvirt) -> None:
+    host.machine.pool = 1000
+    domains = [started(host, f"vm-{n}", n, OPTED_IN) for n in range(3 * FILES_A_LOOK)]
+    workloads = watch(host, by_metadata=True)
+    assert len(workloads.discover(0).roster) == 3 * FILES_A_LOOK
+    for domain in domains:
+        domain.setMetadata(2, None, None, NAMESPACE, 1)
+    left = []
+    for turn in (1, 2, 3):
+        left.append(len(workloads.discover(turn * P).roster))
+        for domain in domains:
+            domain.suspend()
+    assert left == [2 * FILES_A_LOOK, FILES_A_LOOK, 0]
