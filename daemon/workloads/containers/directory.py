@@ -10,7 +10,9 @@ from typing import NamedTuple
 from ...linux import procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
-from .engines import Home, called, homes, notes_of, stamps
+from .engines import Home, called, homes, stamps
+from .file_stamp import FileStamp, stamp_of
+from .own_words import OwnWords
 from .state_file import LARGEST, STATUS, ContainerClaim, NotAState, annotations_of, parse
 from .systems import stamps as system_stamps
 from .systems import systems
@@ -37,12 +39,6 @@ class Container(NamedTuple):
     has_init: bool = False
 
 
-class _FileStamp(NamedTuple):
-    inode: int
-    changed_ns: int
-    size: int
-
-
 class _Seat(NamedTuple):
     """A container's group. `has_init`: its first process has made groups below, and sits in one."""
 
@@ -55,7 +51,8 @@ class ContainerDirectory:
 
     def __init__(self, root: Path, hierarchy: Hierarchy | None, proc: str = procfs.PROC) -> None:
         self._root, self._hierarchy, self._proc = root, hierarchy, proc
-        self._known: dict[Home, tuple[_FileStamp, ContainerClaim | None]] = {}
+        self._known: dict[Home, tuple[FileStamp, ContainerClaim | None]] = {}
+        self._own_words = OwnWords(root)
         self._waiting: tuple[Home, ...] = ()
         self._inodes: dict[str, int] = {}  # of the directories of systems' groups, at the last look
         self.notices: list[str] = []
@@ -69,13 +66,17 @@ class ContainerDirectory:
         self._waiting = tuple(home for home in stamped if home not in present)
         for home in self._known.keys() - present.keys():
             del self._known[home]
+        self._own_words.look(present)
         found = []
         for home, stamp in present.items():
             claim = self._claim(home, stamp)
             seat = self._seat(claim) if claim else None
-            name = called(self._root, home, claim.annotations) if claim and seat else None
-            if claim and seat and name:
-                notes = notes_of(self._root, home, claim.annotations)
+            if claim is None or seat is None:
+                continue
+            own = self._own_words.of(home)
+            name = called(home, claim.annotations, own.name)
+            if name is not None:
+                notes = {**own.labels, **claim.annotations}
                 found.append(Container(name, seat.group, notes, seat.has_init))
         self._inodes.clear()
         if self._hierarchy is not None:
@@ -98,7 +99,7 @@ class ContainerDirectory:
         by_group = {} if self._hierarchy is None else system_stamps(self._hierarchy)
         return stamps(self._root) | by_group
 
-    def _claim(self, home: Home, stamp: _FileStamp) -> ContainerClaim | None:
+    def _claim(self, home: Home, stamp: FileStamp) -> ContainerClaim | None:
         known = self._known.get(home)
         if known is None or known[0] != stamp:
             known = self._known[home] = (stamp, self._read(home))
@@ -152,14 +153,14 @@ def _inode(directory: str) -> int:
         return 0
 
 
-def _stamp(home: Home) -> _FileStamp | None:
+def _stamp(home: Home) -> FileStamp | None:
     try:
         if os.path.lexists(f"{home.directory}/{NOT_STARTED}"):
             return None
         status = os.lstat(f"{home.directory}/{home.file}")
     except OSError:
         return None
-    return _FileStamp(status.st_ino, status.st_mtime_ns, status.st_size)
+    return stamp_of(status)
 
 
 def _content(path: str) -> bytes:

@@ -5,12 +5,12 @@ Tried: docs/containers.md. No engine is called and no socket is opened: a hangin
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from .state_file import LARGEST, STATE, STATUS
+from .state_file import STATE, STATUS
 
 DOCKER, CONTAINERD, KUBERNETES, PODMAN = ENGINES = ("docker", "containerd", "k8s", "podman")
 
@@ -53,7 +53,7 @@ def homes(root: Path) -> Iterator[Home]:
     """Every container that a runtime knows below `root`, the machine's."""
     yield from _below(DOCKER, root / RUNC_IN_DOCKER, STATE)
     for namespace in _folders(root / RUNC_IN_CONTAINERD):
-        engine = KUBERNETES if namespace.name == CRI else CONTAINERD
+        engine = KUBERNETES if os.path.basename(namespace) == CRI else CONTAINERD
         yield from _below(engine, namespace, STATE)
     yield from _below(PODMAN, root / RUNC, STATE)
     yield from _below(PODMAN, root / CRUN, STATUS)
@@ -61,77 +61,37 @@ def homes(root: Path) -> Iterator[Home]:
 
 def stamps(root: Path) -> dict[str, int]:
     """When containers last came to each directory of runtimes, or went from it."""
-    namespaces = _folders(root / RUNC_IN_CONTAINERD)
+    others = (f"{root}/{each}" for each in (RUNC_IN_DOCKER, RUNC, CRUN))
     found = {}
-    for folder in (root / RUNC_IN_DOCKER, *namespaces, root / RUNC, root / CRUN):
+    for folder in (*others, *_folders(root / RUNC_IN_CONTAINERD)):
         try:
-            found[str(folder)] = folder.stat().st_mtime_ns
+            found[folder] = os.stat(folder).st_mtime_ns
         except OSError:
             continue
     return found
 
 
-def called(root: Path, home: Home, annotations: Mapping[str, str]) -> str | None:
+def called(home: Home, annotations: Mapping[str, str], own_name: str | None) -> str | None:
     """Its name with its engine, such as "docker:web" or "k8s:default/web-7f9/app". None: it must not be
-    managed, because it is a pod's pause container."""
+    managed, because it is a pod's pause container. `own_name`: what its engine calls it."""
     if SANDBOX in (annotations.get(KIND), annotations.get(CRIO_KIND)):
         return None
     for pod, container in ((POD, CONTAINER), (CRIO_POD, CRIO_CONTAINER)):
         words = [annotations.get(key) for key in (*pod, container)]
         if all(words):
             return f"{KUBERNETES}:{'/'.join(filter(None, words))}"
-    names = {DOCKER: _docker_name, PODMAN: _podman_name}
-    find = names.get(home.engine)
-    return f"{home.engine}:{(find(root, home.id) if find else None) or home.id}"
+    return f"{home.engine}:{own_name or home.id}"
 
 
-def notes_of(root: Path, home: Home, annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """Its annotations; a container of Docker's has its labels, too, which the runtime does not hear of."""
-    if home.engine != DOCKER:
-        return annotations
-    said = _docker(root, home.id)
-    config = said.get("Config")
-    labels = config.get("Labels") if isinstance(config, dict) else None
-    pairs = labels.items() if isinstance(labels, dict) else ()
-    return {**{key: value for key, value in pairs if isinstance(value, str)}, **annotations}
-
-
-def _below(engine: str, folder: Path, file: str) -> Iterator[Home]:
+def _below(engine: str, folder: Path | str, file: str) -> Iterator[Home]:
     for each in _folders(folder):
-        yield Home(engine, str(each), file)
+        yield Home(engine, each, file)
 
 
-def _folders(folder: Path) -> list[Path]:
+def _folders(folder: Path | str) -> list[str]:
+    """Links are none."""
     try:
-        return sorted(each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError:
         return []
-
-
-def _docker_name(root: Path, container: str) -> str | None:
-    name = _docker(root, container).get("Name")
-    return name.removeprefix("/") if isinstance(name, str) else None
-
-
-def _docker(root: Path, container: str) -> Mapping[str, object]:
-    said = _json(root / DOCKER_NAMES / container / "config.v2.json")
-    return said if isinstance(said, dict) else {}
-
-
-def _podman_name(root: Path, container: str) -> str | None:
-    for file in PODMAN_NAMES:
-        said = _json(root / file)
-        for one in said if isinstance(said, list) else ():
-            if isinstance(one, dict) and one.get("id") == container:
-                names = one.get("names")
-                first = names[0] if isinstance(names, list) and names else None
-                return first if isinstance(first, str) else None
-    return None
-
-
-def _json(path: Path) -> object:
-    try:
-        with path.open("rb") as file:
-            return json.loads(file.read(LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return None

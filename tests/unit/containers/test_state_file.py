@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -80,23 +79,16 @@ def test_a_file_that_lacks_what_identifies_is_refused(key: str) -> None:
         parse(STATE, json.dumps({name: value for name, value in RUNC.items() if name != key}).encode())
 
 
-def test_a_container_of_cri_o_has_its_kubernetes_name(tmp_path: Path) -> None:
+def test_a_container_of_cri_o_has_its_kubernetes_name() -> None:
     annotations = {
         "io.kubernetes.pod.namespace": "default",
         "io.kubernetes.pod.name": "web",
         "io.kubernetes.container.name": "app",
     }
     home = Home("podman", "/run/runc/abc", STATE)
-    assert called(tmp_path, home, annotations) == "k8s:default/web/app"
-    assert called(tmp_path, home, {**annotations, "io.kubernetes.cri-o.ContainerType": "sandbox"}) is None
-    assert called(tmp_path, home, {}) == "podman:abc"
-
-
-def test_podman_names_its_containers_in_one_file(tmp_path: Path) -> None:
-    names = tmp_path / "var/lib/containers/storage/overlay-containers/containers.json"
-    names.parent.mkdir(parents=True)
-    names.write_text(json.dumps([{"id": "other"}, {"id": "abc", "names": ["web"]}]))
-    assert called(tmp_path, Home("podman", "/run/crun/abc", STATUS), {}) == "podman:web"
+    assert called(home, annotations, None) == "k8s:default/web/app"
+    assert called(home, {**annotations, "io.kubernetes.cri-o.ContainerType": "sandbox"}, None) is None
+    assert called(home, {}, None) == "podman:abc"
 
 
 def test_the_configuration_knows_the_engines_that_are_found() -> None:
