@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...linux import procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import HierarchyMissing, ThreadGone
-from .engines import Home, called, homes, stamps
+from .engines import CRUNS_OWN, Home, called, homes, stamps
 from .file_stamp import FileStamp, stamp_of
 from .own_words import OwnWords
 from .state_file import LARGEST, STATUS, ContainerClaim, NotAState, annotations_of, parse
@@ -22,9 +22,6 @@ NOT_STARTED = "exec.fifo"
 
 
 NOTHING: Mapping[str, str] = {}
-
-CRUNS_OWN = "container"
-"""The group that crun makes in a scope of systemd's, and puts the container into."""
 
 OURS = "dasec-"
 
@@ -74,7 +71,7 @@ class ContainerDirectory:
             if claim is None or seat is None:
                 continue
             own = self._own_words.of(home)
-            name = called(home, claim.annotations, own.name)
+            name = called(home, seat.group, claim.annotations, own.name)
             if name is not None:
                 notes = {**own.labels, **claim.annotations}
                 found.append(Container(name, seat.group, notes, seat.has_init))

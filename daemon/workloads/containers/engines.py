@@ -26,14 +26,32 @@ PODMAN_NAMES = tuple(
     f"var/lib/containers/storage/{driver}-containers/containers.json" for driver in ("overlay", "vfs")
 )
 
-POD = ("io.kubernetes.cri.sandbox-namespace", "io.kubernetes.cri.sandbox-name")
-CONTAINER = "io.kubernetes.cri.container-name"
-KIND = "io.kubernetes.cri.container-type"
-CRIO_POD = ("io.kubernetes.pod.namespace", "io.kubernetes.pod.name")
-CRIO_CONTAINER = "io.kubernetes.container.name"
-CRIO_KIND = "io.kubernetes.cri-o.ContainerType"
 SANDBOX = "sandbox"
 """The pause container of a pod: it holds its namespaces and does nothing."""
+
+CRUNS_OWN = "container"
+"""The group that crun makes in a scope of systemd's, and puts the container into."""
+
+
+class PodKeys(NamedTuple):
+    """The annotations by which an engine of Kubernetes says what a container is, and of which pod."""
+
+    kind: str
+    name: tuple[str, str, str]
+
+
+BY_CONTAINERD = PodKeys(
+    "io.kubernetes.cri.container-type",
+    (
+        "io.kubernetes.cri.sandbox-namespace",
+        "io.kubernetes.cri.sandbox-name",
+        "io.kubernetes.cri.container-name",
+    ),
+)
+BY_CRIO = PodKeys(
+    "io.kubernetes.cri-o.ContainerType",
+    ("io.kubernetes.pod.namespace", "io.kubernetes.pod.name", "io.kubernetes.container.name"),
+)
 
 
 class Home(NamedTuple):
@@ -71,16 +89,29 @@ def stamps(root: Path) -> dict[str, int]:
     return found
 
 
-def called(home: Home, annotations: Mapping[str, str], own_name: str | None) -> str | None:
+def called(home: Home, group: str, annotations: Mapping[str, str], own_name: str | None) -> str | None:
     """Its name with its engine, such as "docker:web" or "k8s:default/web-7f9/app". None: it must not be
-    managed, because it is a pod's pause container. `own_name`: what its engine calls it."""
-    if SANDBOX in (annotations.get(KIND), annotations.get(CRIO_KIND)):
-        return None
-    for pod, container in ((POD, CONTAINER), (CRIO_POD, CRIO_CONTAINER)):
-        words = [annotations.get(key) for key in (*pod, container)]
+    managed, because it is a pod's pause container. `group`: its cpu group; `own_name`: what its engine calls
+    it."""
+    keys = _keys(home, group, annotations)
+    if keys is not None:
+        if annotations.get(keys.kind) == SANDBOX:
+            return None
+        words = [annotations.get(key) for key in keys.name]
         if all(words):
             return f"{KUBERNETES}:{'/'.join(filter(None, words))}"
     return f"{home.engine}:{own_name or home.id}"
+
+
+def _keys(home: Home, group: str, annotations: Mapping[str, str]) -> PodKeys | None:
+    """Whoever starts a container of Docker or Podman may write any annotation, but has no say in where its
+    state lies or in the last part of its group (docs/decisions/0118-whose-annotations.md). None: it is no
+    pod's."""
+    if home.engine == KUBERNETES:
+        return BY_CONTAINERD
+    last = group.removesuffix(f"/{CRUNS_OWN}").rpartition("/")[2].removesuffix(".scope")
+    of_crio = home.engine == PODMAN and last == f"crio-{home.id}" and BY_CRIO.kind in annotations
+    return BY_CRIO if of_crio else None
 
 
 def _below(engine: str, folder: Path | str, file: str) -> Iterator[Home]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.config.config import ENGINES as CONFIGURED
-from dasec.workloads.containers.engines import ENGINES, Home, called
+from dasec.workloads.containers.engines import ENGINES
 from dasec.workloads.containers.state_file import (
     STATE,
     STATUS,
@@ -77,18 +77,6 @@ def test_what_is_nested_beyond_reason_is_refused() -> None:
 def test_a_file_that_lacks_what_identifies_is_refused(key: str) -> None:
     with pytest.raises(NotAState):
         parse(STATE, json.dumps({name: value for name, value in RUNC.items() if name != key}).encode())
-
-
-def test_a_container_of_cri_o_has_its_kubernetes_name() -> None:
-    annotations = {
-        "io.kubernetes.pod.namespace": "default",
-        "io.kubernetes.pod.name": "web",
-        "io.kubernetes.container.name": "app",
-    }
-    home = Home("podman", "/run/runc/abc", STATE)
-    assert called(home, annotations, None) == "k8s:default/web/app"
-    assert called(home, {**annotations, "io.kubernetes.cri-o.ContainerType": "sandbox"}, None) is None
-    assert called(home, {}, None) == "podman:abc"
 
 
 def test_the_configuration_knows_the_engines_that_are_found() -> None:
