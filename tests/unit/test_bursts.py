@@ -11,6 +11,7 @@ import pytest
 from dasec.hosts.threads.bursts import Bursts
 from dasec.hosts.threads.limits import Limited, LimitLooks
 from dasec.hosts.threads.notices import Notices
+from dasec.knobs.knob import GroupId
 from dasec.linux import bandwidth
 from dasec.linux.cgroupfs import Hierarchy
 from dasec.safety.journal.journal import Journal
@@ -29,9 +30,17 @@ class Group:
     notices: Notices = field(default_factory=Notices)
 
     def __post_init__(self) -> None:
+        self.make()
+        self.bursts = Bursts(self.journal, LinuxKernel(), self.notices)
+
+    def make(self) -> None:
+        self.place.mkdir()
         (self.place / "cpu.max.burst").write_text("0")
         self.limit("200000 100000")
-        self.bursts = Bursts(self.journal, LinuxKernel(), self.notices)
+
+    def end(self) -> None:
+        """Nobody finds it there any more; kept elsewhere, so that the next one is another."""
+        self.place.rename(self.place.with_name(f"gone-{self.place.stat().st_ino}"))
 
     def limit(self, quota: str) -> None:
         (self.place / "cpu.max").write_text(quota)
@@ -50,7 +59,6 @@ class Group:
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Group]:
-    (tmp_path / "group").mkdir()
     journal, _ = Journal.open(tmp_path / "journal", wait_s=0.0)
     yield Group(tmp_path / "group", journal)
     journal.close()
@@ -108,6 +116,37 @@ def test_what_somebody_wrote_since_the_last_look_is_not_put_back_over(group: Gro
     group.somebody_writes(1234)
     restored = group.bursts.restore()
     assert (restored.put_back, len(restored.left_alone), group.burst()) == (0, 1, 1234)
+
+
+def test_a_group_that_is_made_anew_between_two_looks_gets_its_burst_at_the_next(group: Group) -> None:
+    group.look()
+    group.end()
+    group.make()
+    assert group.look() == 4 * JIFFY_US
+    (held,) = group.journal.outstanding()
+    assert isinstance(held.ref.owner, GroupId)
+    assert held.ref.owner.inode == group.place.stat().st_ino
+    assert group.bursts.restore().put_back == 1
+    assert group.burst() == 0
+
+
+def test_a_group_that_is_gone_at_a_look_costs_no_line_and_the_next_one_gets_its_burst(group: Group) -> None:
+    group.look()
+    group.notices.take()
+    group.end()
+    group.bursts.follow([Limited("vm", 2_000_000, str(group.place), (), 4)])
+    assert (group.notices.take(), group.journal.outstanding()) == ((), ())
+    group.make()
+    assert group.look() == 4 * JIFFY_US
+
+
+def test_what_somebody_wrote_is_theirs_only_as_long_as_its_group_lives(group: Group) -> None:
+    group.look()
+    group.somebody_writes(1234)
+    assert group.look() == 1234
+    group.end()
+    group.make()
+    assert group.look() == 4 * JIFFY_US
 
 
 def test_after_a_crash_the_journal_puts_it_back(group: Group) -> None:
