@@ -26,6 +26,14 @@ DEEPEST_VM_LEVEL = 8
 """Against slips of the pen: no manager of VMs or containers nests so deep."""
 
 
+CAPS_ON_V1 = (
+    "while caps are in force the kernel refuses a limit below one of them: before you lower a limit,"
+    ' `policy = "none"` and `dasec reload`'
+)
+"""What an operator has to know where cpu groups are cgroup v1's: tg_cfs_schedulable_down() refuses a group a
+quota that is less, in its period, than that of a group inside it (docs/bandwidth.md)."""
+
+
 class OnForeignWrite(StrEnum):
     """What to do when somebody else writes a knob that we hold."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from dasec.hosts.host import HostSettings
+from dasec.hosts.host import CAPS_ON_V1, HostSettings
+from dasec.hosts.probe.probe import try_kernel
 from dasec.hosts.threads.host import ThreadsHost
 from dasec.linux import bandwidth
 from dasec.model import Change, Knob, Outcome, Snapshot, VcpuId
@@ -117,6 +118,38 @@ def test_a_cap_that_v1_refuses_half_way_leaves_the_one_before(capped: Capped) ->
     refused = capped.group.hierarchy.version == 1
     assert capped.cap(capped.alone, 900_000, 50_000) is (Outcome.REJECTED if refused else Outcome.APPLIED)
     assert capped.quota("vcpu0") == ("2500 50000" if refused else "9000 10000")
+
+
+def test_on_v1_an_operator_cannot_lower_a_limit_below_a_cap_until_knobs_are_put_back(capped: Capped) -> None:
+    """As docs/bandwidth.md warns."""
+    limit = bandwidth.quota_file(capped.group.hierarchy, capped.group.group)
+    capped.see()
+    assert capped.cap(capped.alone, 750_000) is Outcome.APPLIED
+    if capped.group.hierarchy.version == 1:
+        with pytest.raises(OSError, match="Invalid argument"):
+            bandwidth.write_quota(limit, "50000 100000")
+        assert bandwidth.read_quota(limit) == "150000 100000"
+        capped.host.restore()  # as a reload with another policy does
+    bandwidth.write_quota(limit, "50000 100000")
+    assert capped.see().limits["w0"].around_ppm == 500_000
+
+
+def of_v1(lines: Iterable[str]) -> list[str]:
+    return [line for line in lines if CAPS_ON_V1 in line]
+
+
+def test_that_is_said_once_where_caps_are_on_and_by_the_probe_on_v1_only(
+    stage: MainlineStage, capped: Capped
+) -> None:
+    so_often = 1 if capped.group.hierarchy.version == 1 else 0
+    assert len(of_v1(capped.host.notices())) == so_often
+    capped.see()
+    assert of_v1(capped.host.notices()) == []
+    assert len(of_v1([try_kernel(duel=False).cap_note])) == so_often
+    for settings in (HostSettings(), HostSettings(burst=True), HostSettings(caps=True, dry_run=True)):
+        other = stage.make(settings)
+        assert of_v1(other.notices()) == []
+        other.close()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from ...linux.errors import HierarchyMissing, ThreadGone
 from ...linux.uninterrupted import uninterrupted
 from ...model import Capabilities, Finding, Level
 from ...safety.groups import probe_group
+from ..host import CAPS_ON_V1
 from . import surroundings
 from .dummy import sleeper
 from .nesting import Nesting, nesting_of
@@ -146,7 +147,8 @@ def _try_cap(hierarchy: Hierarchy | None) -> Finding:
         return Finding(False, f"a quota below {hierarchy.mount}: {error.strerror or error}")
     if kept != TRIED_QUOTA:
         return Finding(False, "the kernel did not keep a quota")
-    return Finding(True, f"{os.path.basename(file)} below {hierarchy.mount} (cgroup v{hierarchy.version})")
+    where = f"{os.path.basename(file)} below {hierarchy.mount} (cgroup v{hierarchy.version})"
+    return Finding(True, f"{where}: {CAPS_ON_V1}" if hierarchy.version == 1 else where)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from ...model import (
 )
 from ...roster import RosterEntry
 from ...safety.kernel import Kernel, LinuxKernel
-from ..host import BY_DEFAULT, HostSettings
+from ..host import BY_DEFAULT, CAPS_ON_V1, HostSettings
 from .act import Actuator
 from .adopt import Adoption
 from .ahead import WriteAhead
@@ -82,8 +82,7 @@ class ThreadsHost:
         self._notices = Notices()
         self._wakers = Wakers(self._edges, self._notices)
         self._interface = interface
-        self._hierarchy = _hierarchy(proc)
-        self._watch = WeightWatch()
+        self._hierarchy, self._watch = _hierarchy(proc), WeightWatch()
         self._cores = CoreWatch(settings.cpus, sysfs)
         own, nice = settings.own_groups, settings.nice and capabilities.nice
         self._groups = groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own else None
@@ -108,10 +107,15 @@ class ThreadsHost:
         self._workloads: tuple[Workload, ...] = ()
         looks = (settings.caps or settings.burst) and capabilities.cap
         self._limits, self._caps = LimitLooks(self._hierarchy if looks else None), settings.caps
+        self._say_of_v1(caps=looks and self._caps and not settings.dry_run)
         bursts = looks and settings.burst and not settings.dry_run
         self._bursts = Bursts(journal, kernel, self._notices, proc) if bursts else None
         self._turn, self._stale = 0, False
         raise_open_files()
+
+    def _say_of_v1(self, *, caps: bool) -> None:
+        if caps and self._hierarchy is not None and self._hierarchy.version == 1:
+            self._notices.say("caps on cgroup v1", f"caps on cgroup v1: {CAPS_ON_V1}")
 
     @property
     def capabilities(self) -> Capabilities:
