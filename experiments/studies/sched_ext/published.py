@@ -38,8 +38,9 @@ PRESENT = replace(KEPT, results=HERE / "results/present")
 
 
 def without_background() -> Iterator[tuple[str, Mapping[str, Seen], Mapping[str, Seen]]]:
-    """The cells that were run without background, too: with it, and without."""
-    beside = {_point(name): runs for name, runs in KEPT.cells()}
+    """The cells that were run without background, too: with it, by the present rule where not by the rule of
+    the first table, and without."""
+    beside = {_point(name): runs for kept in (PRESENT, KEPT) for name, runs in kept.cells()}
     for name, runs in ALONE.cells():
         yield _point(name), beside[_point(name)], runs
 
