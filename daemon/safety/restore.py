@@ -99,7 +99,8 @@ def recover(
     journal, notices = Journal.open(directory, wait_s=wait_s, create=False, at=at)
     try:
         restored = put_all_back(journal)
-        restored = replace(restored, failed=(*restored.failed, *filter(None, [journal.unreadable])))
+        if journal.unreadable:
+            restored, notices = _kept(restored, notices)
     finally:
         journal.close()
     sweep_probes()  # last: what is left of a probe is in nobody's way
@@ -114,8 +115,14 @@ def restore(directory: Path = DIRECTORY, *, force: bool = False) -> tuple[Restor
     except JournalBusy:
         if not force:
             raise
-    ledger, notices = peek(directory)
-    return put_back(ledger.outstanding(), (), ledger.bequests()), notices
+    ledger, notices, alien = peek(directory)
+    restored = put_back(ledger.outstanding(), (), ledger.bequests())
+    return _kept(restored, notices) if alien else (restored, notices)
+
+
+def _kept(restored: Restored, notices: tuple[Notice, ...]) -> tuple[Restored, tuple[Notice, ...]]:
+    """What a journal holds that stays as it is, is not put back; that is said once."""
+    return replace(restored, failed=(*restored.failed, *map(str, notices))), ()
 
 
 def _disinherit(verdicts: list[KnobFate], bequests: Sequence[Bequest], kernel: Kernel) -> list[KnobFate]:

@@ -48,7 +48,7 @@ def _look(directories: Sequence[Path], kernel: Kernel) -> tuple[Finding, ...]:
     known: set[str] = set()
     for directory in directories:
         try:
-            ledger, notices = peek(directory)
+            ledger, notices, _ = peek(directory)
             running = in_use(directory)
         except FileNotFoundError:
             continue

@@ -20,6 +20,7 @@ from dasec.knobs.groups import CGROUP
 from dasec.knobs.knob import KnobRef
 from dasec.linux import cgroupfs, cpulist, dasecfile, procfs
 from dasec.linux.errors import HierarchyMissing
+from dasec.linux.namespaces import Namespaces
 from dasec.linux.printable import printable
 from dasec.model import VcpuId
 from dasec.record import tail
@@ -38,6 +39,7 @@ from ..unit.linux.tree import stat_line
 from .hostile import ANYTHING, COMM, GROUP, PATH, in_mountinfo, in_status, names
 
 BOOT = "b00t"
+ORIGIN = codec.Origin(BOOT, Namespaces(1, 2))
 
 
 @given(COMM)
@@ -186,13 +188,13 @@ def _journal(path: str, other: str) -> bytes:
         GroupMade(path),
     )
     lines = codec.frames(map(codec.encode, entries), 1, codec.line_seed(BOOT))
-    return codec.encode_header(BOOT) + lines.encode()
+    return codec.encode_header(ORIGIN) + lines.encode()
 
 
 @given(GROUP, PATH)
 def test_the_journal_gives_back_every_name_as_it_was(group: bytes, mount: bytes) -> None:
     path = os.fsdecode(group)
-    found = salvage(_journal(path, os.fsdecode(mount)), BOOT, "journal", exists=True)
+    found = salvage(_journal(path, os.fsdecode(mount)), ORIGIN, "journal", exists=True)
     assert found.notices == ()
     assert list(found.ledger.groups) == [path]
     assert [os.fsencode(ref.path) for ref in found.ledger.held] == [mount]
@@ -202,7 +204,7 @@ def test_the_journal_gives_back_every_name_as_it_was(group: bytes, mount: bytes)
 def test_no_journal_is_too_damaged_to_be_read(text: bytes, start: int, end: int) -> None:
     whole = _journal("/a", "/b")
     for data in (text, whole[:start] + text + whole[end:]):
-        salvage(data, BOOT, "journal", exists=True)
+        salvage(data, ORIGIN, "journal", exists=True)
 
 
 ROWS = st.recursive(

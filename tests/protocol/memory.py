@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
+from dasec.linux.namespaces import Namespaces
 from dasec.safety.journal import codec
 from dasec.safety.journal.directory import Directory
 from dasec.safety.journal.journal import NAME, Journal
@@ -21,6 +22,7 @@ from .files import STATE, Os, machine, renamed
 from .machine import Killed, Machine, Step
 
 BOOT = "00000000-0000-0000-0000-000000000000"
+ORIGIN = codec.Origin(BOOT, Namespaces(1, 2))
 SEED = codec.line_seed(BOOT)
 
 
@@ -67,7 +69,7 @@ class MemoryDirectory:
 def open_journal() -> Journal:
     """As Journal.open: whatever the bytes still say, and a file written anew from that."""
     place = cast(Directory, MemoryDirectory())
-    journal = Journal(place, BOOT, read(machine().files.get(NAME, b"")))
+    journal = Journal(place, ORIGIN, read(machine().files.get(NAME, b"")))
     journal._start()
     return journal
 
@@ -100,14 +102,14 @@ def shorten(one: Machine, journal: Journal | None) -> None:
     data = one.files.get(NAME, b"")
     if data:
         payloads = [codec.encode(entry) for entry in known(data).entries(one.now())]
-        one.files[NAME] = codec.encode_header(BOOT) + codec.frames(payloads, 1, SEED).encode()
+        one.files[NAME] = codec.encode_header(ORIGIN) + codec.frames(payloads, 1, SEED).encode()
     if journal is not None and journal._fd >= 0:
         journal._sequence, journal._size = one.files[NAME].count(b"\n"), len(one.files[NAME])
 
 
 def read(data: bytes) -> Ledger:
     """What a journal says."""
-    return salvage(data, BOOT, NAME, exists=bool(data)).ledger
+    return salvage(data, ORIGIN, NAME, exists=bool(data)).ledger
 
 
 @lru_cache(maxsize=4096)

@@ -11,6 +11,7 @@ import sys
 from dasec.knobs.knob import KnobRef
 from dasec.knobs.masks import AFFINITY
 from dasec.linux import procfs
+from dasec.linux.namespaces import own_namespaces
 from dasec.model import VcpuId
 from dasec.safety.journal import codec
 from dasec.safety.journal.journal import DIRECTORY, NAME
@@ -21,7 +22,8 @@ def journal(boot_id: str, pid: int, ours: tuple[int, ...], prior: tuple[int, ...
     stat = procfs.read_stat(pid, pid)
     ref = KnobRef(VcpuId(pid, pid, stat.start_ticks), AFFINITY, "")
     entry = codec.encode(codec.Held(ref, prior, (ours,), stat.start_ticks))
-    return codec.encode_header(boot_id) + codec.frames([entry], 1, codec.line_seed(boot_id)).encode()
+    header = codec.encode_header(codec.Origin(boot_id, own_namespaces()))
+    return header + codec.frames([entry], 1, codec.line_seed(boot_id)).encode()
 
 
 def cpus(text: str) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from zlib import crc32
 
 from ...knobs.knob import GroupId, KnobRef, NativeKnob, NativeValue, Owner
 from ...knobs.table import named
+from ...linux.namespaces import Namespaces
 from ...model import VcpuId
 
 MAGIC = "dasec-journal"
@@ -68,11 +69,19 @@ class Bequest(NamedTuple):
 Entry = Held | Settled | GroupMade | GroupGone | Bequest
 
 
+class Origin(NamedTuple):
+    """Where threads have the ids and start times of its lines: one boot, and the namespaces of who writes."""
+
+    boot_id: str
+    namespaces: Namespaces
+
+
 class Header(NamedTuple):
-    """Whose journal this is."""
+    """Whose journal this is. No namespaces: of a version that did not say which."""
 
     schema: int
     boot_id: str
+    namespaces: Namespaces | None
 
 
 def line_seed(boot_id: str, schema: int | None = None) -> int:
@@ -80,9 +89,10 @@ def line_seed(boot_id: str, schema: int | None = None) -> int:
     return crc32(f"{MAGIC} {schema or SCHEMA} {boot_id}".encode())
 
 
-def encode_header(boot_id: str) -> bytes:
+def encode_header(origin: Origin) -> bytes:
     """The first line of a journal."""
-    text = f"{MAGIC} {SCHEMA} {boot_id}"
+    pid, time = origin.namespaces
+    text = f"{MAGIC} {SCHEMA} {origin.boot_id} {pid},{time}"
     return f"{text} {crc32(text.encode()):08x}\n".encode()
 
 
@@ -90,11 +100,12 @@ def decode_header(line: bytes) -> Header | None:
     """What the first line says, or None where it is not an intact header of any schema."""
     words = line.split(b" ")
     text, _, crc = line.rpartition(b" ")
-    if len(words) != 4 or words[0] != MAGIC.encode() or crc != b"%08x" % crc32(text):
+    if len(words) not in (4, 5) or words[0] != MAGIC.encode() or crc != b"%08x" % crc32(text):
         return None
     try:
-        return Header(int(words[1]), words[2].decode("ascii"))
-    except ValueError:
+        namespaces = Namespaces(*map(int, words[3].split(b","))) if len(words) == 5 else None
+        return Header(int(words[1]), words[2].decode("ascii"), namespaces)
+    except (ValueError, TypeError):
         return None
 
 

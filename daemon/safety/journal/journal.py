@@ -27,6 +27,7 @@ from pathlib import Path
 
 from ...knobs.knob import KnobRef, NativeValue, Write
 from ...linux.cgroupfs import is_shown_from_inside
+from ...linux.namespaces import own_namespaces
 from ..heirs import Heirs
 from . import codec
 from .directory import Directory, Notice, unreadable
@@ -60,11 +61,11 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Journal:
     """The open journal of this process. One process at a time has it (a lock on the directory)."""
 
-    def __init__(self, directory: Directory, boot_id: str, ledger: Ledger) -> None:
+    def __init__(self, directory: Directory, origin: codec.Origin, ledger: Ledger) -> None:
         """Use `Journal.open`."""
         self._directory = directory
-        self._boot_id = boot_id
-        self._seed = codec.line_seed(boot_id)
+        self._origin = origin
+        self._seed = codec.line_seed(origin.boot_id)
         self._ledger = ledger
         self._heirs = Heirs(ledger)
         self._sequence = 1
@@ -72,7 +73,7 @@ class Journal:
         self._size = 0
         self._compact_at = 0
         self.unreadable = ""
-        """Why nothing can be entered: the file belongs to another version, and stays as it is."""
+        """Why nothing can be entered: the file is another version's or namespace's, and stays as it is."""
 
     @classmethod
     def open(
@@ -90,9 +91,10 @@ class Journal:
         place = Directory(directory, create=create, at=at)
         try:
             place.lock(wait_s)
-            boot_id = read_boot_id()
-            found, notices = _read(place, boot_id)
-            journal = cls(place, boot_id, found.ledger)
+            origin = _origin()
+            found = _read(place, origin)
+            notices = found.notices
+            journal = cls(place, origin, found.ledger)
             if found.alien:
                 journal.unreadable = str(notices[0])
                 return journal, notices
@@ -256,7 +258,7 @@ class Journal:
         """Write the state to a new file and put it in the place of the old one."""
         payloads = [codec.encode(one) for one in self._ledger.entries(boot_ticks())]
         lines = codec.frames(payloads, self._sequence, self._seed)
-        data = codec.encode_header(self._boot_id) + lines.encode()
+        data = codec.encode_header(self._origin) + lines.encode()
         fd = self._directory.create(_NEW)
         try:
             if os.write(fd, data) < len(data):
@@ -296,17 +298,16 @@ class Journal:
             self._fd = -1
 
 
-def peek(directory: Path = DIRECTORY) -> tuple[Ledger, tuple[Notice, ...]]:
+def peek(directory: Path = DIRECTORY) -> Salvage:
     """What the journal says now, without its lock and without changing anything.
 
     Raises OSError where there is no directory to look into (FileNotFoundError: never run).
     """
     place = Directory(directory, create=False)
     try:
-        found, notices = _read(place, read_boot_id())
+        return _read(place, _origin())
     finally:
         place.close()
-    return found.ledger, notices
 
 
 def boot_ticks() -> int:
@@ -323,9 +324,12 @@ def read_boot_id() -> str:
         raise unreadable(_BOOT_ID, error) from error
 
 
-def _read(place: Directory, boot_id: str) -> tuple[Salvage, tuple[Notice, ...]]:
+def _origin() -> codec.Origin:
+    return codec.Origin(read_boot_id(), own_namespaces())
+
+
+def _read(place: Directory, origin: codec.Origin) -> Salvage:
     data, wrong = place.read(NAME)
     if wrong is not None:
-        return Salvage(Ledger(), ()), (wrong,)
-    found = salvage(data or b"", boot_id, str(place.path / NAME), exists=data is not None)
-    return found, found.notices
+        return Salvage(Ledger(), (wrong,))
+    return salvage(data or b"", origin, str(place.path / NAME), exists=data is not None)

@@ -66,7 +66,7 @@ class Daemon(Running):
         assert verify(self.state) == ()
 
     def _holds_nothing(self) -> bool:
-        ledger, _ = peek(self.state)
+        ledger = peek(self.state).ledger
         return not ledger.held and not ledger.groups
 
     def looks(self) -> Iterator[tuple[int, Mapping[str, set[int]]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from dasec.knobs.knob import GroupId, KnobRef, NativeValue
 from dasec.knobs.table import TABLE
 from dasec.knobs.weights import WEIGHT_V1
+from dasec.linux.namespaces import Namespaces
 from dasec.model import VcpuId
 from dasec.safety.journal.codec import (
     READABLE,
@@ -17,7 +20,9 @@ from dasec.safety.journal.codec import (
     Entry,
     GroupGone,
     GroupMade,
+    Header,
     Held,
+    Origin,
     Settled,
     decode_header,
     encode,
@@ -99,9 +104,19 @@ def test_a_mask_of_8192_cpus_takes_a_few_bytes() -> None:
 
 
 def test_a_header_says_whose_journal_it_is() -> None:
-    header = decode_header(encode_header("some-boot").rstrip(b"\n"))
-    assert header is not None
-    assert (header.schema, header.boot_id) == (2, "some-boot")
+    line = encode_header(Origin("some-boot", Namespaces(4026531836, 4026531834)))
+    assert decode_header(line.rstrip(b"\n")) == Header(2, "some-boot", Namespaces(4026531836, 4026531834))
+
+
+def test_a_header_of_a_version_that_knew_no_namespaces_is_one() -> None:
+    text = b"dasec-journal 2 some-boot"
+    assert decode_header(b"%s %08x" % (text, crc32(text))) == Header(2, "some-boot", None)
+
+
+@pytest.mark.parametrize("words", [b"1", b"1,2,3", b"pid,time", b"1,2 3"])
+def test_a_header_whose_namespaces_are_none_is_none(words: bytes) -> None:
+    text = b"dasec-journal 2 some-boot " + words
+    assert decode_header(b"%s %08x" % (text, crc32(text))) is None
 
 
 @given(st.binary(max_size=80))

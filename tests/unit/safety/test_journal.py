@@ -125,7 +125,7 @@ def test_the_lock_goes_with_its_holder(journal: Journal, place: Path) -> None:
 def test_looking_into_the_journal_needs_no_lock_and_changes_nothing(journal: Journal, place: Path) -> None:
     journal.begin([Write(slice_of(1), 0, 4)])
     before = (place / "journal").read_bytes()
-    ledger, notices = peek(place)
+    ledger, notices, _ = peek(place)
     assert (list(ledger.held), notices) == ([slice_of(1)], ())
     assert (place / "journal").read_bytes() == before
 

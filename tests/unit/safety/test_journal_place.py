@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dasec.knobs.knob import Write
+from dasec.linux.namespaces import own_namespaces
 from dasec.safety.journal import codec
 from dasec.safety.journal import journal as journal_module
 from dasec.safety.journal.directory import ASIDE, KEPT_ASIDE, JournalBusy
@@ -94,7 +95,7 @@ def test_a_journal_of_another_schema_that_holds_nothing_stops_nobody(
     place.mkdir(mode=0o700)
     with monkeypatch.context() as patch:
         patch.setattr(codec, "SCHEMA", 99)
-        (place / "journal").write_bytes(codec.encode_header(read_boot_id()))
+        (place / "journal").write_bytes(codec.encode_header(codec.Origin(read_boot_id(), own_namespaces())))
     journal = open_journal(place)
     journal.begin([Write(slice_of(1), 0, 4)])
     journal.close()

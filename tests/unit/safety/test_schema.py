@@ -13,6 +13,7 @@ from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
 from dasec.knobs.quotas import QUOTA
 from dasec.knobs.slices import SLICE
 from dasec.knobs.weights import WEIGHT_V1
+from dasec.linux.namespaces import own_namespaces
 from dasec.model import VcpuId
 from dasec.safety.journal import codec, journal
 from dasec.safety.journal.journal import NAME, Journal
@@ -107,7 +108,7 @@ def test_all_of_it_is_put_back_also_what_a_newborn_has(directory: Path, kernel: 
 def test_what_is_held_goes_on_in_the_new_schema(directory: Path) -> None:
     Journal.open(directory)[0].close()
     header = codec.decode_header((directory / NAME).read_bytes().split(b"\n")[0])
-    assert header == codec.Header(codec.SCHEMA, BOOT)
+    assert header == codec.Header(codec.SCHEMA, BOOT, own_namespaces())
     again, notices = Journal.open(directory)
     assert notices == ()
     assert {one.ref for one in again.outstanding()} == set(HELD)
