@@ -98,7 +98,7 @@ class Regime:
 
     def _take(self, told: Config) -> None:
         if _finds(told) != _finds(self._config):
-            former, self._workloads = self._workloads, discovery(told)
+            former, self._workloads = self._workloads, discovery(told, self._workloads)
             former.close()
         self._config = told
         policy = policy_named(told.policy, told.parameters())

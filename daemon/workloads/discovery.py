@@ -47,6 +47,7 @@ class Together:
     """Two discoveries as one. A thread that both find belongs to the first (Host.observe sees to it)."""
 
     def __init__(self, first: Discovery, second: Discovery) -> None:
+        self.first = first
         self._parts = (first, second)
         self._rosters: tuple[tuple[RosterEntry, ...], ...] = ()
         self._roster: tuple[RosterEntry, ...] = ()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..config.config import Config, WorkloadSection
 from .discovery import Discovery, Together
 from .processes import Selector, StaticWorkloads
 
 
-def discovery(settings: Config) -> Discovery:
-    """Everything that finds the configured workloads; libvirt's part and the containers' only where asked."""
+def discovery(settings: Config, former: Discovery | None = None) -> Discovery:
+    """Everything that finds the configured workloads; libvirt's part and the containers' only where asked.
+    `former`: what found those of the configuration before. It is to be closed then."""
     domains = [one for one in settings.workload if one.libvirt is not None]
     containers = [one for one in settings.workload if one.container is not None]
     static = [one for one in settings.workload if one not in (*domains, *containers)]
-    found: Discovery = StaticWorkloads([selector(one) for one in static])
+    found: Discovery = _static([selector(one) for one in static], former)
     if containers or settings.containers.annotations:
         from .containers.containers import ContainerRule, ContainerWorkloads
 
@@ -38,6 +41,17 @@ def discovery(settings: Config) -> Discovery:
             ),
         )
     return found
+
+
+def _static(selectors: Sequence[Selector], former: Discovery | None) -> StaticWorkloads:
+    found = StaticWorkloads(selectors)
+    if isinstance(known := _innermost(former), StaticWorkloads):
+        found.take_over(known)
+    return found
+
+
+def _innermost(found: Discovery | None) -> Discovery | None:
+    return _innermost(found.first) if isinstance(found, Together) else found
 
 
 def selector(workload: WorkloadSection) -> Selector:

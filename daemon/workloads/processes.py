@@ -91,6 +91,13 @@ class StaticWorkloads:
         self._notices = OnceEach()
         self._roster: tuple[RosterEntry, ...] = ()
 
+    def take_over(self, former: StaticWorkloads) -> None:
+        """The configuration was read again. An id that both name stays that of the process that had it."""
+        both = self._by_id() & former._by_id()
+        self._finished = former._finished & both
+        for pid in both & former._processes.keys():
+            self._processes[pid] = former._processes.pop(pid)
+
     def discover(self, clock_ns: int) -> Discovered:
         """Who belongs to which workload now."""
         changed = False
@@ -135,7 +142,7 @@ class StaticWorkloads:
         ended does not come back: whoever has that id later is somebody else."""
         for pid in self._processes.keys() - wanted:
             self._processes.pop(pid).close()
-        by_id = {pid for one in self._selectors for pid in one.pids}
+        by_id = self._by_id()
         for pid in sorted(wanted - self._finished):
             process = self._processes.get(pid)
             if process is not None:
@@ -149,6 +156,9 @@ class StaticWorkloads:
                 self._processes[pid] = process
             if process.gone and pid not in self._finished:
                 del self._processes[pid]
+
+    def _by_id(self) -> set[int]:
+        return {pid for one in self._selectors for pid in one.pids}
 
     def _user_processes(self) -> Iterator[tuple[int, _Process]]:
         """Every user process but ourselves."""

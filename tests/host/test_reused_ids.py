@@ -10,11 +10,9 @@ import pytest
 
 pytestmark = pytest.mark.host
 
-PROGRAM = """
+STARTED = """
 import os, shutil, subprocess, sys
 from dasec.linux import procfs
-from dasec.workloads.discovery import SCAN_NS
-from dasec.workloads.processes import Selector, StaticWorkloads
 from guests.waiting import wait_for
 
 def started(name):
@@ -24,16 +22,26 @@ def started(name):
     wait_for(lambda: procfs.read_stat(child.pid, child.pid).comm == name)
     return child
 
+def exchanged(first):
+    first.kill()
+    first.wait()
+    with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+        file.write(str(first.pid - 1))
+    second = started("stranger")
+    assert second.pid == first.pid, (first.pid, second.pid)
+    return second
+
 first = started("victim")
+"""
+
+PROGRAM = """
+from dasec.workloads.discovery import SCAN_NS
+from dasec.workloads.processes import Selector, StaticWorkloads
+
 kinds = {"pids": {"pids": (first.pid,)}, "comm": {"comm": "victim"}}
 workloads = StaticWorkloads([Selector("one", **kinds[sys.argv[1]])])
 assert workloads.discover(0).roster[0].threads == ((first.pid, first.pid),)
-first.kill()
-first.wait()
-with open("/proc/sys/kernel/ns_last_pid", "w") as file:
-    file.write(str(first.pid - 1))
-second = started("stranger")
-assert second.pid == first.pid, (first.pid, second.pid)
+second = exchanged(first)
 found = [workloads.discover(turn * 2 * SCAN_NS).roster[0].threads for turn in range(1, 10)]
 second.kill()
 second.wait()
@@ -41,11 +49,48 @@ print(sorted(set(found)))
 """
 
 
-@pytest.mark.parametrize("kind", ["pids", "comm"])
-def test_whoever_has_the_id_later_is_somebody_else(kind: str, tmp_path: Path) -> None:
+RELOADED = """
+from pathlib import Path
+from dasec.config.config import load
+from dasec.log import Announcer
+from dasec.model import Level
+from dasec.service.live_config import Regime
+
+config = Path(sys.argv[2]) / "dasec.toml"
+mine = f'[[workload]]\\nname = "one"\\npids = [{first.pid}]\\n'
+other = f'[[workload]]\\nname = "other"\\npids = [{os.getpid()}]\\n'
+config.write_text(mine)
+regime = Regime(config, load(config), Level.FULL, Announcer())
+assert regime.roster()[0].threads == ((first.pid, first.pid),)
+second = exchanged(first)
+found = []
+asked = '[containers]\\nannotations = true\\n'
+for text in (mine + other, asked + mine + other, mine + 'share = 512\\n' + other, other):
+    config.write_text(text)
+    regime.reload()
+    found += [one.threads for one in regime.roster() if one.name == "one"]
+config.write_text(mine)
+regime.reload()
+anew = regime.roster()[0].threads == ((first.pid, first.pid),)
+second.kill()
+second.wait()
+print(found, anew)
+"""
+
+
+def in_a_namespace(*arguments: str) -> tuple[str, str]:
+    """What a program that chooses the next id prints."""
     if not Path("/proc/sys/kernel/ns_last_pid").exists():
         pytest.skip("this kernel does not let one choose the next id")
-    program = [sys.executable, "-c", PROGRAM, kind, str(tmp_path)]
-    command = ["unshare", "--pid", "--fork", "--mount-proc", *program]
+    command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("[()]\n", "")
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["pids", "comm"])
+def test_whoever_has_the_id_later_is_somebody_else(kind: str, tmp_path: Path) -> None:
+    assert in_a_namespace(STARTED + PROGRAM, kind, str(tmp_path)) == ("[()]\n", "")
+
+
+def test_whoever_has_the_id_when_the_file_is_read_again_is_somebody_else(tmp_path: Path) -> None:
+    assert in_a_namespace(STARTED + RELOADED, "pids", str(tmp_path)) == ("[(), (), ()] True\n", "")

@@ -161,6 +161,51 @@ def test_whoever_gets_the_number_of_a_process_between_two_looks_is_somebody_else
         assert threads(workloads.discover(turn * 2 * S).roster[0]) == []
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_an_id_whose_process_ended_is_nobodys_when_the_configuration_is_read_again(
+    tree: Tree, *, seen: bool
+) -> None:
+    """Whether or not a scan has found the end before."""
+    process(tree, 10, "app")
+    process(tree, 20, "app")
+    former = StaticWorkloads([Selector("one", pids=(10, 20))], tree.proc)
+    former.discover(0)
+    exchange(tree, 10, "stranger")
+    if seen:
+        former.discover(2 * S)
+    again = StaticWorkloads([Selector("new", pids=(20,)), Selector("one", 512, pids=(10,))], tree.proc)
+    again.take_over(former)
+    former.close()
+    for turn in range(3, 8):
+        assert [threads(one) for one in again.discover(turn * 2 * S).roster] == [[20], []]
+
+
+def test_an_id_that_a_configuration_did_not_name_is_looked_up_anew_by_the_next(tree: Tree) -> None:
+    process(tree, 10, "app")
+    former = StaticWorkloads([Selector("one", pids=(10,))], tree.proc)
+    former.discover(0)
+    exchange(tree, 10, "app")
+    for pids, found in (((20,), []), ((10,), [10])):
+        again = StaticWorkloads([Selector("one", pids=pids)], tree.proc)
+        again.take_over(former)
+        former.close()
+        assert threads(again.discover(0).roster[0]) == found
+        former = again
+
+
+def test_descriptors_go_from_one_configuration_to_the_next_and_are_closed(tree: Tree) -> None:
+    process(tree, 10, "app")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    former = StaticWorkloads([Selector("one", pids=(10,))], tree.proc)
+    former.discover(0)
+    again = StaticWorkloads([Selector("other", pids=(10,))], tree.proc)
+    again.take_over(former)
+    former.close()
+    assert threads(again.discover(0).roster[0]) == [10]
+    again.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_a_program_that_is_started_again_is_found_under_the_number_of_its_former_self(tree: Tree) -> None:
     process(tree, 10, "app")
     workloads = StaticWorkloads([Selector("one", comm="app")], tree.proc)
