@@ -20,8 +20,9 @@ from dasec.hosts.threads.host import ThreadsHost
 from dasec.linux import cgroupfs, procfs
 from dasec.model import Change, Knob, Outcome, VcpuId
 from dasec.roster import RosterEntry
-from dasec.safety.journal.journal import Journal
+from dasec.safety.journal.journal import Journal, boot_ticks
 from dasec.safety.restore import put_all_back
+from guests.waiting import wait_for
 from tests.contract.stage import MainlineStage, not_niced, probed, roster
 
 from .group import TestGroup
@@ -284,6 +285,59 @@ def test_a_child_born_in_our_group_is_sent_back(stage: MainlineStage) -> None:
     os.kill(child, 9)
     parent.kill()
     parent.wait()
+
+
+@pytest.mark.parametrize("end", ["it ends", "it is let go", "all is put back"])
+def test_whom_somebody_else_puts_into_our_group_stays_there_which_is_said_once(
+    stage: MainlineStage, end: str
+) -> None:
+    stranger, vcpu = an_older_and_a_managed_one(stage)
+    ours = stage.group_of(vcpu)
+    stage.hierarchy.move(stranger.tid, ours)
+    said = [line for _ in range(4) if stage.mainline.observe(roster([vcpu])) for line in told(stage, ours)]
+    directory = stage.hierarchy.directory(ours)
+    assert said == [f"{directory}: somebody else put thread {stranger.tid} there: it is left there"]
+    if end == "it ends":
+        stage.end(vcpu)
+    elif end == "all is put back":
+        assert len(stage.mainline.restore().left_alone) == 1
+    for _ in range(3):
+        stage.mainline.observe(roster([]))
+    assert (stage.group_of(stranger), told(stage, ours)) == (ours, [])
+    assert stage.journal.groups() == (directory,)
+    stage.hierarchy.move(stranger.tid, "/")
+    stage.mainline.observe(roster([]))
+    assert (stage.own_groups(), stage.journal.groups()) == ([], ())
+
+
+def test_a_group_in_which_somebody_still_is_is_not_made_anew_until_he_has_left(stage: MainlineStage) -> None:
+    stranger, vcpu = an_older_and_a_managed_one(stage)
+    ours = stage.group_of(vcpu)
+    stage.hierarchy.move(stranger.tid, ours)
+    stage.mainline.observe(roster([]))
+    stage.mainline.observe(roster([vcpu]))
+    assert weigh(stage.mainline, vcpu) is Outcome.REJECTED
+    assert stage.journal.groups() == (stage.hierarchy.directory(ours),)
+    stage.hierarchy.move(stranger.tid, "/")
+    stage.mainline.observe(roster([]))
+    stage.mainline.observe(roster([vcpu]))
+    assert weigh(stage.mainline, vcpu) is Outcome.APPLIED
+    stage.mainline.restore()
+    assert (stage.own_groups(), stage.journal.groups()) == ([], ())
+
+
+def an_older_and_a_managed_one(stage: MainlineStage) -> tuple[VcpuId, VcpuId]:
+    """The first is nobody's, and began before the second had a group of ours."""
+    older, vcpu = stage.spawn(), stage.spawn()
+    wait_for(lambda: boot_ticks() > older.start_ticks + 1)
+    stage.mainline.observe(roster([vcpu]))
+    assert weigh(stage.mainline, vcpu) is Outcome.APPLIED
+    return older, vcpu
+
+
+def told(stage: MainlineStage, group: str) -> list[str]:
+    """What the host says of this group now."""
+    return [line for line in stage.mainline.notices() if f"{group}:" in line]
 
 
 def test_the_real_journal_is_empty_after_a_restore(stage: MainlineStage) -> None:

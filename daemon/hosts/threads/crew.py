@@ -202,7 +202,7 @@ class Crew:
         with suppress(OSError):
             if place.origin is not None:
                 if CGROUP in thread.held and self._groups is not None:
-                    self._groups.evict(place, thread.id.tid)
+                    self._groups.evict(place, thread.id)
             elif not has_to_itself(hierarchy, place.group, thread.id, thread.terms):
                 self._not_alone(thread, place.group)
 
@@ -315,8 +315,9 @@ class Crew:
         self.knobs.pop(thread.id, None)
         self._settling.left(thread.group)
         self._custody.take(thread.outstanding())
-        if CGROUP in thread.held and thread.weight is not None and self._groups is not None:
-            self._groups.linger(thread.weight)
+        place = thread.weight
+        if place is not None and place.origin is not None and place.made and self._groups is not None:
+            self._groups.linger(place, thread.id.pid)
         self._watch.drop(thread)
         close_weight(thread)
         thread.kept.close()

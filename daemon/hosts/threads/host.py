@@ -85,9 +85,13 @@ class ThreadsHost:
         self._hierarchy, self._watch = _hierarchy(proc), WeightWatch()
         self._cores = CoreWatch(settings.cpus, sysfs)
         own, nice = settings.own_groups, settings.nice and capabilities.nice
-        self._groups = groups = OwnGroups(self._hierarchy, journal, proc) if self._hierarchy and own else None
-        adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own, journal, proc, nice))
         kernel = kernel or LinuxKernel()
+        self._groups = groups = (
+            OwnGroups(self._hierarchy, journal, kernel, self._notices, proc)
+            if self._hierarchy and own
+            else None
+        )
+        adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own, journal, proc, nice))
         put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
         self._crew = Crew(
             adoption,

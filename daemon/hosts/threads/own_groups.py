@@ -7,7 +7,10 @@ would squeeze them into a single share (docs/decisions/0005-own-groups.md).
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from ...knobs import knob
 from ...knobs.groups import CGROUP, CONTROLLERS, knob_of_group
@@ -16,24 +19,46 @@ from ...linux import cgroupfs, procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...model import VcpuId
+from ...safety.groups import Kinship
+from ...safety.kernel import Kernel
 from .ahead import WriteAhead
+from .notices import Notices
 from .thread import WeightPlace
+
+
+class _Left(NamedTuple):
+    """A group that could not be removed, and the process for one of whose threads it was made."""
+
+    place: WeightPlace
+    pid: int
 
 
 class OwnGroups:
     """Makes and removes them, and keeps account of controllers that had to be handed on (v2)."""
 
-    def __init__(self, hierarchy: Hierarchy, journal: WriteAhead, proc: str = procfs.PROC) -> None:
+    def __init__(
+        self,
+        hierarchy: Hierarchy,
+        journal: WriteAhead,
+        kernel: Kernel,
+        notices: Notices,
+        proc: str = procfs.PROC,
+    ) -> None:
         self._hierarchy = hierarchy
         self._journal = journal
+        self._kernel = kernel
+        self._notices = notices
         self._proc = proc
         self._handed: dict[str, KnobRef] = {}
         self._origins: dict[str, str] = {}
-        self._lingering: list[WeightPlace] = []
+        self._lingering: dict[str, _Left] = {}
+        self._strangers: dict[str, frozenset[int]] = {}
 
     def make(self, place: WeightPlace) -> None:
         """Make the group that `place` names. Raises OSError, and then leaves nothing behind."""
         assert place.origin is not None, "only groups of our own are made"
+        if place.group in self._lingering:
+            raise OSError(errno.EEXIST, f"{place.group} is not removed yet: somebody is in it")
         directory = self._hierarchy.directory(place.group)
         self._journal.group_made(directory)
         try:
@@ -51,39 +76,35 @@ class OwnGroups:
         """The knob that says which group a thread is in."""
         return KnobRef(vcpu, CGROUP, self._hierarchy.mount)
 
-    def evict(self, place: WeightPlace, owner: int | None) -> None:
+    def evict(self, place: WeightPlace, owner: VcpuId) -> None:
         """Send threads that the owner started, and that so were born into its group, back to its old one."""
-        for tid in self._hierarchy.members(place.group):
-            if tid != owner and place.origin is not None:
-                try:
-                    self._hierarchy.move(tid, place.origin)
-                except OSError:
-                    continue  # it ended, or cannot go yet
+        self._send_back(place, owner.pid, frozenset({owner.tid}))
 
-    def remove(self, place: WeightPlace) -> None:
-        """Remove the group of a thread that ended. It may hold it for a moment: then `sweep` does it."""
-        self.evict(place, None)
+    def remove(self, place: WeightPlace, pid: int) -> None:
+        """Remove the group of a thread of this process that ended. It may hold it for a moment: then `sweep`
+        does it."""
+        self._send_back(place, pid, frozenset())
         if cgroupfs.remove_group(self.directory(place)):
             self.forget(place)
         else:
-            self.linger(place)
+            self.linger(place, pid)
 
-    def linger(self, place: WeightPlace) -> None:
-        """A thread that we have let go is still in there: `sweep` takes it out."""
-        self._lingering.append(place)
+    def linger(self, place: WeightPlace, pid: int) -> None:
+        """Somebody is still in there, a thread of this process that we have let go or who was put there:
+        `sweep` goes on."""
+        self._lingering[place.group] = _Left(place, pid)
 
     def sweep(self) -> None:
         """Try again to remove what could not be removed before."""
-        lingering, self._lingering = self._lingering, []
-        for place in lingering:
-            try:
-                self.remove(place)
-            except OSError:
-                self.linger(place)
+        for left in tuple(self._lingering.values()):
+            with contextlib.suppress(OSError):
+                self.remove(*left)
 
     def forget(self, place: WeightPlace) -> None:
         """The group is gone; where it was the last below its parent, take the controller back, too."""
         self._journal.group_gone(self.directory(place))
+        self._lingering.pop(place.group, None)
+        self._strangers.pop(place.group, None)
         place.made = False
         origin = self._origins.pop(place.group, None)
         if origin is None or origin in self._origins.values():
@@ -95,6 +116,30 @@ class OwnGroups:
     def directory(self, place: WeightPlace) -> str:
         """Where the group is in the file system."""
         return self._hierarchy.directory(place.group)
+
+    def _send_back(self, place: WeightPlace, pid: int, staying: frozenset[int]) -> None:
+        """By the test that a restore makes: whom somebody else put there stays, and is said once."""
+        present = frozenset(self._hierarchy.members(place.group)) - staying
+        strangers = present & self._strangers.get(place.group, frozenset())
+        if place.origin is not None and present - strangers:
+            strangers |= frozenset(self._not_born_in(place, pid, present - strangers, place.origin))
+        self._strangers[place.group] = strangers
+
+    def _not_born_in(
+        self, place: WeightPlace, pid: int, newly_met: frozenset[int], origin: str
+    ) -> Iterator[int]:
+        directory = self.directory(place)
+        kinship = Kinship(frozenset({pid}), self._journal.bequests(), self._kernel)
+        for tid in sorted(newly_met):
+            with contextlib.suppress(ThreadGone, OSError):  # it ended, or cannot go yet
+                process = procfs.process_of(tid, self._proc)
+                member = VcpuId(process, tid, procfs.read_stat(process, tid, self._proc).start_ticks)
+                if kinship.born_in(directory, member):
+                    knob.write(self.move_ref(member), origin, self._proc)
+                    continue
+                line = f"{directory}: somebody else put thread {tid} there: it is left there"
+                self._notices.say("threads of others in groups of ours", line)
+                yield tid
 
     def _make(self, group: str) -> None:
         try:

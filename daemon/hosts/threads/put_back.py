@@ -49,7 +49,7 @@ class PutBack:
         place = thread.weight
         if place is not None and place.origin is not None and place.made and self.groups is not None:
             close_weight(thread)
-            self.groups.remove(place)
+            self.groups.remove(place, thread.id.pid)
 
     def hand_over(self, ended: ManagedThread, siblings: Sequence[ManagedThread]) -> None:
         """A main thread ended, and one of these siblings has its number (safety/takeover.py): what we held of
