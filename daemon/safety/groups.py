@@ -58,10 +58,11 @@ def remove_groups(paths: Sequence[str], kinship: Kinship, kernel: Kernel) -> lis
     not ours; where there is a thread that somebody else brought, the group stays."""
     ours = frozenset(paths)
     inner_first = sorted(ours, key=lambda path: path.count("/"), reverse=True)
-    return [_remove(path, _base(path, ours), kinship, kernel) for path in inner_first]
+    return [_remove(path, base_of(path, ours), kinship, kernel) for path in inner_first]
 
 
-def _base(path: str, ours: frozenset[str]) -> str:
+def base_of(path: str, ours: frozenset[str]) -> str:
+    """The nearest directory above that is none of ours."""
     uppers = accumulate(path.split("/"), lambda upper, name: f"{upper}/{name}")
     return next(upper for upper in reversed(list(uppers)) if upper not in ours)
 

@@ -132,7 +132,7 @@ class LinuxKernel:
         """See Kernel."""
         found = []
         hierarchy = cgroupfs.find_hierarchy()
-        for tid in hierarchy.members(_group(hierarchy, directory)):
+        for tid in hierarchy.members(group_at(hierarchy, directory)):
             try:
                 pid = procfs.process_of(tid)
                 found.append(VcpuId(pid, tid, procfs.read_stat(pid, tid).start_ticks))
@@ -144,7 +144,7 @@ class LinuxKernel:
         """See Kernel."""
         hierarchy = cgroupfs.find_hierarchy()
         ref = KnobRef(member, CGROUP, hierarchy.mount)
-        knob.write(ref, _group(hierarchy, directory))
+        knob.write(ref, group_at(hierarchy, directory))
 
     def related(self, member: VcpuId, pids: frozenset[int]) -> bool:
         """See Kernel."""
@@ -155,7 +155,8 @@ class LinuxKernel:
         return cgroupfs.remove_group(directory)
 
 
-def _group(hierarchy: cgroupfs.Hierarchy, directory: str) -> str:
+def group_at(hierarchy: cgroupfs.Hierarchy, directory: str) -> str:
+    """The group that has this directory, as /proc names it."""
     inside = directory.removeprefix(hierarchy.mount)
     if hierarchy.root == "/":
         return inside or "/"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import ExitStatus, Refusal
 from ..log import LOGGER, Announcer
+from ..model import Restored
 from ..safety.groups import sweep_probes
 from ..safety.host_lock import HostLock
 from ..safety.journal.directory import MOMENTARY
@@ -54,8 +55,8 @@ def claimed(directory: Path, otherwise: str = "") -> Iterator[Claim]:
         host.note()
         left = put_all_back(journal)
         sweep_probes()
-        if left.put_back:
-            LOGGER.warning("put back %d knobs that an earlier daemon had left", left.put_back)
+        for line in _outcome(left, ""):
+            LOGGER.warning("%s", line)
         yield Claim(host, journal)
 
 
@@ -88,8 +89,15 @@ def _left_elsewhere(host: HostLock) -> Iterator[str]:
         yield f"what an earlier daemon left in {elsewhere} is not put back: {error.strerror}"
         return
     yield from map(str, notices)
+    yield from _outcome(restored, f" in {elsewhere}")
+
+
+def _outcome(restored: Restored, where: str) -> Iterator[str]:
+    """What became of knobs and groups that an earlier daemon had left."""
     if restored.put_back:
-        yield f"put back {restored.put_back} knobs that an earlier daemon had left in {elsewhere}"
+        yield f"put back {restored.put_back} knobs that an earlier daemon had left{where}"
+    yield from (f"left alone: {line}" for line in restored.left_alone)
+    yield from (f"not put back yet: {line}" for line in restored.waiting)
     yield from (f"not put back: {line}" for line in restored.failed)
 
 

@@ -326,6 +326,44 @@ def test_a_group_in_which_somebody_still_is_is_not_made_anew_until_he_has_left(s
     assert (stage.own_groups(), stage.journal.groups()) == ([], ())
 
 
+@pytest.mark.parametrize("own_groups", [True, False])
+def test_a_group_that_an_earlier_daemon_could_not_remove_is_removed_when_that_can_be(
+    stage: MainlineStage, own_groups: bool
+) -> None:
+    stranger, directory = left_with_a_stranger(stage)
+    stage.mainline = stage.make(HostSettings(own_groups=own_groups))
+    for _ in range(2):
+        stage.mainline.observe(roster([]))
+    assert stage.journal.groups() == (directory,)
+    stage.hierarchy.move(stranger.tid, "/")
+    stage.mainline.observe(roster([]))
+    assert (stage.own_groups(), stage.journal.groups()) == ([], ())
+
+
+def test_a_stop_says_which_group_of_an_earlier_daemon_is_still_there_and_removes_it_if_it_can(
+    stage: MainlineStage,
+) -> None:
+    stranger, directory = left_with_a_stranger(stage)
+    stage.mainline = stage.make(HostSettings(own_groups=True))
+    said = f"{directory}: somebody else put thread {stranger.tid} there"
+    for _ in range(2):
+        assert stage.mainline.restore().left_alone == (said,)
+    stage.hierarchy.move(stranger.tid, "/")
+    assert stage.mainline.restore().left_alone == ()
+    assert (stage.own_groups(), stage.journal.groups()) == ([], ())
+
+
+def left_with_a_stranger(stage: MainlineStage) -> tuple[VcpuId, str]:
+    """A daemon has ended, all is put back, but somebody is in its group: he, and its directory."""
+    stranger, vcpu = an_older_and_a_managed_one(stage)
+    directory = stage.hierarchy.directory(stage.group_of(vcpu))
+    stage.hierarchy.move(stranger.tid, stage.group_of(vcpu))
+    assert isinstance(stage.journal, Journal)
+    assert len(put_all_back(stage.journal).left_alone) == 1
+    assert stage.journal.outstanding() == ()
+    return stranger, directory
+
+
 def an_older_and_a_managed_one(stage: MainlineStage) -> tuple[VcpuId, VcpuId]:
     """The first is nobody's, and began before the second had a group of ours."""
     older, vcpu = stage.spawn(), stage.spawn()

@@ -40,6 +40,9 @@ class WriteAhead(Protocol):
     def outstanding(self) -> tuple[Outstanding, ...]:
         """Every knob that we may have written and have not settled."""
 
+    def groups(self) -> tuple[str, ...]:
+        """Every cgroup directory that is ours."""
+
     def bequests(self) -> tuple[Bequest, ...]:
         """Values of ours that threads which we never held may have been born with."""
 

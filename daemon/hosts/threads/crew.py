@@ -317,7 +317,7 @@ class Crew:
         self._custody.take(thread.outstanding())
         place = thread.weight
         if place is not None and place.origin is not None and place.made and self._groups is not None:
-            self._groups.linger(place, thread.id.pid)
+            self._groups.linger(place, frozenset({thread.id.pid}))
         self._watch.drop(thread)
         close_weight(thread)
         thread.kept.close()

@@ -87,9 +87,7 @@ class ThreadsHost:
         own, nice = settings.own_groups, settings.nice and capabilities.nice
         kernel = kernel or LinuxKernel()
         self._groups = groups = (
-            OwnGroups(self._hierarchy, journal, kernel, self._notices, proc)
-            if self._hierarchy and own
-            else None
+            OwnGroups(self._hierarchy, journal, kernel, self._notices, proc) if self._hierarchy else None
         )
         adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own, journal, proc, nice))
         put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
@@ -110,8 +108,9 @@ class ThreadsHost:
         self._sampler: Looks = interface.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
         looks = (settings.caps or settings.burst) and capabilities.cap
-        self._limits, self._caps = LimitLooks(self._hierarchy if looks else None), settings.caps
-        self._say_of_v1(caps=looks and self._caps and not settings.dry_run)
+        self._limits = LimitLooks(self._hierarchy if looks else None)
+        self._says_no_caps = settings.caps and not own
+        self._say_of_v1(caps=looks and settings.caps and not settings.dry_run)
         bursts = looks and settings.burst and not settings.dry_run
         self._bursts = Bursts(journal, kernel, self._notices, proc) if bursts else None
         self._turn, self._stale = 0, False
@@ -207,7 +206,7 @@ class ThreadsHost:
         """What they may use may be something else now."""
         self._workloads = self._crew.workloads()
         self._limits.follow(self._crew.homes, self._crew.threads())
-        for workload in self._limits.uncappable() if self._caps and self._groups is None else ():
+        for workload in self._limits.uncappable() if self._says_no_caps else ():
             self._notices.say("workloads without caps", f"no caps for {workload}: {_NO_CAPS}")
         if self._bursts is not None:
             self._bursts.follow(self._limits.of_their_own(self._crew.homes))

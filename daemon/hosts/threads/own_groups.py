@@ -1,4 +1,5 @@
-"""Groups of our own, for threads that share theirs: made on the first weight, removed at the end.
+"""Groups of our own, for threads that share theirs: made on the first weight, removed at the end. Those that
+an earlier daemon has left are removed, too, whether or not any are to be made.
 
 They are flat, `<the thread's group>/dasec-<tid>`, one thread in each, each with the neutral
 weight: so a thread competes with its old neighbours as before. One group around all of them
@@ -15,22 +16,23 @@ from typing import NamedTuple
 from ...knobs import knob
 from ...knobs.groups import CGROUP, CONTROLLERS, knob_of_group
 from ...knobs.knob import KnobRef, Write
+from ...knobs.weights import group_weight
 from ...linux import cgroupfs, procfs
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...model import VcpuId
-from ...safety.groups import Kinship
-from ...safety.kernel import Kernel
+from ...safety.groups import Kinship, base_of
+from ...safety.kernel import Kernel, group_at
 from .ahead import WriteAhead
 from .notices import Notices
 from .thread import WeightPlace
 
 
 class _Left(NamedTuple):
-    """A group that could not be removed, and the process for one of whose threads it was made."""
+    """A group that could not be removed, and the processes for whose threads it may have been made."""
 
     place: WeightPlace
-    pid: int
+    pids: frozenset[int]
 
 
 class OwnGroups:
@@ -51,8 +53,8 @@ class OwnGroups:
         self._proc = proc
         self._handed: dict[str, KnobRef] = {}
         self._origins: dict[str, str] = {}
-        self._lingering: dict[str, _Left] = {}
         self._strangers: dict[str, frozenset[int]] = {}
+        self._lingering = {one.place.group: one for one in self._of_an_earlier_daemon()}
 
     def make(self, place: WeightPlace) -> None:
         """Make the group that `place` names. Raises OSError, and then leaves nothing behind."""
@@ -78,21 +80,25 @@ class OwnGroups:
 
     def evict(self, place: WeightPlace, owner: VcpuId) -> None:
         """Send threads that the owner started, and that so were born into its group, back to its old one."""
-        self._send_back(place, owner.pid, frozenset({owner.tid}))
+        self._send_back(place, frozenset({owner.pid}), frozenset({owner.tid}))
 
-    def remove(self, place: WeightPlace, pid: int) -> None:
-        """Remove the group of a thread of this process that ended. It may hold it for a moment: then `sweep`
-        does it."""
-        self._send_back(place, pid, frozenset())
+    def remove(self, place: WeightPlace, pids: frozenset[int]) -> None:
+        """Remove the group of a thread of these processes that ended. It may hold it for a moment: then
+        `sweep` does it."""
+        self._send_back(place, pids, frozenset())
         if cgroupfs.remove_group(self.directory(place)):
             self.forget(place)
         else:
-            self.linger(place, pid)
+            self.linger(place, pids)
 
-    def linger(self, place: WeightPlace, pid: int) -> None:
-        """Somebody is still in there, a thread of this process that we have let go or who was put there:
+    def linger(self, place: WeightPlace, pids: frozenset[int]) -> None:
+        """Somebody is still in there, a thread of these processes that we have let go or who was put there:
         `sweep` goes on."""
-        self._lingering[place.group] = _Left(place, pid)
+        self._lingering[place.group] = _Left(place, pids)
+
+    def lingering(self) -> tuple[str, ...]:
+        """The directories of those that could not be removed yet."""
+        return tuple(self.directory(one.place) for one in self._lingering.values())
 
     def sweep(self) -> None:
         """Try again to remove what could not be removed before."""
@@ -117,19 +123,30 @@ class OwnGroups:
         """Where the group is in the file system."""
         return self._hierarchy.directory(place.group)
 
-    def _send_back(self, place: WeightPlace, pid: int, staying: frozenset[int]) -> None:
+    def _of_an_earlier_daemon(self) -> Iterator[_Left]:
+        """What the journal holds when we begin, as far as it is of this hierarchy."""
+        directories = self._journal.groups()
+        pids = frozenset(one.ref.sake.pid for one in self._journal.outstanding() if one.ref.sake is not None)
+        for directory in directories:
+            group = group_at(self._hierarchy, directory)
+            origin = group_at(self._hierarchy, base_of(directory, frozenset(directories)))
+            file = self._hierarchy.weight_file(group)
+            if self._hierarchy.directory(group) == directory:
+                yield _Left(WeightPlace(group_weight(self._hierarchy), group, file, origin), pids)
+
+    def _send_back(self, place: WeightPlace, pids: frozenset[int], staying: frozenset[int]) -> None:
         """By the test that a restore makes: whom somebody else put there stays, and is said once."""
         present = frozenset(self._hierarchy.members(place.group)) - staying
         strangers = present & self._strangers.get(place.group, frozenset())
         if place.origin is not None and present - strangers:
-            strangers |= frozenset(self._not_born_in(place, pid, present - strangers, place.origin))
+            strangers |= frozenset(self._not_born_in(place, pids, present - strangers, place.origin))
         self._strangers[place.group] = strangers
 
     def _not_born_in(
-        self, place: WeightPlace, pid: int, newly_met: frozenset[int], origin: str
+        self, place: WeightPlace, pids: frozenset[int], newly_met: frozenset[int], origin: str
     ) -> Iterator[int]:
         directory = self.directory(place)
-        kinship = Kinship(frozenset({pid}), self._journal.bequests(), self._kernel)
+        kinship = Kinship(pids, self._journal.bequests(), self._kernel)
         for tid in sorted(newly_met):
             with contextlib.suppress(ThreadGone, OSError):  # it ended, or cannot go yet
                 process = procfs.process_of(tid, self._proc)

@@ -32,11 +32,16 @@ class PutBack:
 
     def restore(self, threads: Sequence[ManagedThread]) -> Restored:
         """Put back all that these threads hold. What could not be put back stays held."""
-        return self._restore(threads, (), ())
+        return self._restore(threads, (), (), ())
 
     def restore_all(self, threads: Sequence[ManagedThread]) -> Restored:
-        """The same for all threads that there are, those in custody, and the heirs of all of them."""
-        return self._restore(threads, self.custody.outstanding(), self.journal.bequests())
+        """The same for all threads that there are, those in custody, the heirs of all of them, and groups
+        that could not be removed before."""
+        left = () if self.groups is None else self.groups.lingering()
+        restored = self._restore(threads, self.custody.outstanding(), self.journal.bequests(), left)
+        if self.groups is not None:
+            self.groups.sweep()  # forgets those that are gone now
+        return restored
 
     def restore_one(self, thread: ManagedThread, held: HeldKnob) -> bool:
         """Put back one knob of a thread that stays managed. False: it stays held."""
@@ -49,7 +54,7 @@ class PutBack:
         place = thread.weight
         if place is not None and place.origin is not None and place.made and self.groups is not None:
             close_weight(thread)
-            self.groups.remove(place, thread.id.pid)
+            self.groups.remove(place, frozenset({thread.id.pid}))
 
     def hand_over(self, ended: ManagedThread, siblings: Sequence[ManagedThread]) -> None:
         """A main thread ended, and one of these siblings has its number (safety/takeover.py): what we held of
@@ -71,12 +76,16 @@ class PutBack:
         self.custody.take(still)
 
     def _restore(
-        self, threads: Sequence[ManagedThread], others: Sequence[Outstanding], bequests: Sequence[Bequest]
+        self,
+        threads: Sequence[ManagedThread],
+        others: Sequence[Outstanding],
+        bequests: Sequence[Bequest],
+        left: Sequence[str],
     ) -> Restored:
         if self.groups is not None:
             self.groups.sweep()
         outstanding = (*(one for thread in threads for one in thread.outstanding()), *others)
-        directories = tuple(self._directories(threads))
+        directories = (*self._directories(threads), *left)
         if not outstanding and not directories:
             return Restored(0, (), 0, ())
         done = put_back_each(outstanding, directories, bequests, self.kernel)

@@ -42,6 +42,10 @@ class NoJournal:
         """Nothing was written."""
         return ()
 
+    def groups(self) -> tuple[str, ...]:
+        """None was made."""
+        return ()
+
     def bequests(self) -> tuple[Bequest, ...]:
         """None."""
         return ()
