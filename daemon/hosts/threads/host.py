@@ -75,49 +75,46 @@ class ThreadsHost:
         kernel: Kernel | None = None,
     ) -> None:
         self._edges = edges or NoEdges("wake-up sources are not asked for")
-        self._capabilities = replace(
-            capabilities, wake_edges=self._edges.level is not Level.NONE, wake_edges_note=self._edges.note
-        )
+        self._capabilities = _with(self._edges, capabilities)
         self._journal = journal
-        self._notices = Notices()
-        self._wakers = Wakers(self._edges, self._notices)
+        self._notices = notices = Notices()
+        self._wakers = Wakers(self._edges, notices)
         self._interface = interface
-        self._hierarchy, self._watch = _hierarchy(proc), WeightWatch()
+        self._watch, hierarchy = WeightWatch(), _hierarchy(proc)
+        self._hierarchy = hierarchy
         self._cores = CoreWatch(settings.cpus, sysfs)
         own, nice = settings.own_groups, settings.nice and capabilities.nice
         kernel = kernel or LinuxKernel()
-        self._groups = groups = (
-            OwnGroups(self._hierarchy, journal, kernel, self._notices, proc) if self._hierarchy else None
-        )
-        adoption = interface.adoption(Adoption(capabilities, self._hierarchy, own, journal, proc, nice))
+        self._groups = groups = OwnGroups(hierarchy, journal, kernel, notices, proc) if hierarchy else None
+        adoption = interface.adoption(Adoption(capabilities, hierarchy, own, journal, proc, nice))
         put_back = PutBack(journal, groups, kernel, Custody(journal, kernel))
         self._crew = Crew(
             adoption,
             put_back,
             groups,
             self._watch,
-            self._notices,
+            notices,
             nested_weight=capabilities.nested_weight,
             most=settings.most,
         )
-        self._read_back = ReadBack(journal, settings.on_foreign_write, self._watch, self._notices, proc)
+        self._read_back = ReadBack(journal, settings.on_foreign_write, self._watch, notices, proc)
         self._actuator = Actuator(
-            journal, groups, self._hierarchy, self._watch, put_back, settings.dry_run, interface, proc
+            journal, groups, hierarchy, self._watch, put_back, settings.dry_run, interface, proc
         )
         self._counters: dict[VcpuId, Counters] = {}
         self._sampler: Looks = interface.sampler((), self._counters)
         self._workloads: tuple[Workload, ...] = ()
         looks = (settings.caps or settings.burst) and capabilities.cap
-        self._limits = LimitLooks(self._hierarchy if looks else None)
-        self._says_no_caps = settings.caps and not own
-        self._say_of_v1(caps=looks and settings.caps and not settings.dry_run)
-        bursts = looks and settings.burst and not settings.dry_run
-        self._bursts = Bursts(journal, kernel, self._notices, proc) if bursts else None
+        self._limits, self._says_no_caps = LimitLooks(hierarchy if looks else None), settings.caps and not own
+        writes = looks and not settings.dry_run
+        self._bursts = Bursts(journal, kernel, notices, proc) if writes and settings.burst else None
         self._turn, self._stale = 0, False
         raise_open_files()
+        if writes and settings.caps:
+            self._say_of_v1()
 
-    def _say_of_v1(self, *, caps: bool) -> None:
-        if caps and self._hierarchy is not None and self._hierarchy.version == 1:
+    def _say_of_v1(self) -> None:
+        if self._hierarchy is not None and self._hierarchy.version == 1:
             self._notices.say("caps on cgroup v1", f"caps on cgroup v1: {CAPS_ON_V1}")
 
     @property
@@ -234,6 +231,10 @@ class ThreadsHost:
 
 def _unseen(thread: ManagedThread) -> Counters:
     return Counters(0, 0, 0, ThreadState.UNKNOWN, thread.first_core)
+
+
+def _with(edges: WakeEdges, probed: Capabilities) -> Capabilities:
+    return replace(probed, wake_edges=edges.level is not Level.NONE, wake_edges_note=edges.note)
 
 
 def _hierarchy(proc: str) -> cgroupfs.Hierarchy | None:
