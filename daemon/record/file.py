@@ -53,6 +53,7 @@ class RecordFile:
         self._max_bytes, self._files = max_bytes, files
         self._clock = clock
         self._descriptor = -1
+        self._owed = b""
         self._size = self._whole_at = 0
         self._bounded = True
         self._grounds = Grounds()
@@ -62,9 +63,10 @@ class RecordFile:
         self._guarded(self._turn_over)
 
     def write(self, entry: Entry, before: PolicyState) -> None:
-        """Add one period, decided from the state `before`. A full disk is announced, never raised."""
+        """Add one period, decided from the state `before`. A full disk, or a pipe that nobody empties, is
+        announced, never raised or waited for."""
         self._grounds.note(entry)
-        if self._descriptor < 0 and self._clock() < self._retry_ns:
+        if self._clock() < self._retry_ns:
             return
         self._guarded(lambda: self._append(entry, before))
 
@@ -75,16 +77,23 @@ class RecordFile:
         self._encoder, self._grounds = None, Grounds()
 
     def close(self) -> None:
-        """End the record."""
+        """End the record, with as much of its last line as fits into a pipe."""
+        if self._owed:
+            with contextlib.suppress(OSError):
+                os.write(self._descriptor, self._owed)
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._descriptor = -1
+        self._descriptor, self._owed = -1, b""
 
     def _guarded(self, step: Callable[[], None]) -> None:
         try:
             step()
         except OSError as error:
-            self.close()
+            if not isinstance(error, BlockingIOError):
+                self._let_go()  # else its reader, who is only slow, would take it for the end
             self._encoder = None
             self._retry_ns = self._clock() + RETRY_NS
             self._announcer.state(
@@ -110,13 +119,26 @@ class RecordFile:
         self._put(header + line)
 
     def _put(self, data: bytes) -> None:
-        """All of `data` or, as far as the file allows, none of it."""
-        written = os.write(self._descriptor, data)
-        if written != len(data):
-            if self._bounded:
-                os.ftruncate(self._descriptor, self._size)
+        """All of `data` or none of it."""
+        if not self._bounded:
+            self._offer(data)
+        elif os.write(self._descriptor, data) != len(data):
+            os.ftruncate(self._descriptor, self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._size += written
+        self._size += len(data)
+
+    def _offer(self, data: bytes) -> None:
+        """To a pipe, a terminal or another device. What has no room is owed, and goes before all else: half a
+        line is never taken for a whole one. Raises BlockingIOError if even what was owed has no room."""
+        owed, waiting = len(self._owed), self._owed + data
+        try:
+            written = os.write(self._descriptor, waiting)
+        except BlockingIOError:
+            written = 0
+        if written < owed:
+            self._owed = self._owed[written:]
+            raise BlockingIOError(errno.EAGAIN, "whoever reads it does not keep up")
+        self._owed = waiting[written:]
 
     def _open(self) -> None:
         with place_of(self._path, follow=True) as place:
@@ -124,14 +146,14 @@ class RecordFile:
         status = os.fstat(self._descriptor)
         if place.shared and not _is_our_file(status):
             raise PermissionError(errno.EPERM, "somebody else has put it there")
-        os.set_blocking(self._descriptor, True)
         self._bounded = stat.S_ISREG(status.st_mode)
+        os.set_blocking(self._descriptor, self._bounded)
         self._size = status.st_size
         self._encoder = None
 
     def _turn_over(self) -> None:
         """FILE becomes FILE.1, that FILE.2 and so on; the oldest goes."""
-        self.close()
+        self._let_go()
         with place_of(self._path, follow=True) as place:
             if _has_content(place):
                 for number in range(self._files - 1, 0, -1):
