@@ -36,6 +36,9 @@ CLIENTS = 64
 MOST_BYTES = 1 << 26
 """64 MB: 5 000 whole nodes. With nodeCacheCapable there are only names."""
 
+LENGTH_DIGITS = 19
+"""Those of 2^63; int() refuses some thousands."""
+
 FILTER, PRIORITIZE, ALIVE, READY = "/filter", "/prioritize", "/healthz", "/readyz"
 
 
@@ -183,7 +186,7 @@ class ExtenderHandler(BaseHTTPRequestHandler):
             self._say(404, f"there are {FILTER} and {PRIORITIZE}\n")
         elif not (length.isascii() and length.isdigit()):
             self._say(411, "Content-Length is missing\n")
-        elif int(length) > MOST_BYTES:
+        elif len(length) > LENGTH_DIGITS or int(length) > MOST_BYTES:
             self._say(413, f"more than {MOST_BYTES} bytes: set nodeCacheCapable\n")
         else:
             try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from ..config.amount import Amount
 from ..errors import ExitStatus, Refusal
 from .options import json_option
+
+PORT = re.compile(r"[0-9]{1,5}")
 
 prometheus = click.option(
     "--prometheus", "url", required=True, metavar="URL", help="The fleet's, with dasec-fleet.rules.yml."
@@ -62,7 +66,7 @@ def extender(url: str, listen: str, every: float, timeout: float) -> None:
     from .fleet_extender import ExtenderWanted, serve
 
     address, _, port = listen.rpartition(":")
-    if not address or not port.isdigit() or int(port) > 65535:
+    if not address or PORT.fullmatch(port) is None or int(port) > 65535:
         raise Refusal(ExitStatus.USAGE, f"--listen: {listen}: write it as 127.0.0.1:8888")
     serve(ExtenderWanted(url, address.strip("[]"), int(port), every, timeout), click.echo)
 

@@ -46,6 +46,8 @@ def ask(url: str, query: str, timeout_s: float) -> list[Sample]:
         raise _failed(url, f"cannot be asked ({why}): check address and port") from error
     except (OSError, http.client.HTTPException) as error:
         raise _failed(url, "broke off its answer: try again") from error
+    except ValueError as error:
+        raise _failed(url, "leads to an address that is none: is it a Prometheus?") from error
     return list(_samples(url, text))
 
 

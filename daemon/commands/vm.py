@@ -63,6 +63,11 @@ def write(domain: Domain, element: str | None) -> str:
 
 def _on_domain(uri: str, name: str, element: str | None) -> str:
     try:
+        (uri + name).encode()
+    except UnicodeEncodeError as error:
+        where = f"{uri}: domain {name}"
+        raise Refusal(ExitStatus.USAGE, f"{where}: is not UTF-8, and libvirt has no other names") from error
+    try:
         import libvirt
     except ImportError as error:
         raise Refusal(ExitStatus.HOST, NO_BINDING) from error

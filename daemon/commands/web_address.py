@@ -13,6 +13,7 @@ def base_url(url: str, option: str, like: str) -> str:
     try:
         parts = urllib.parse.urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        (parts.hostname or "").encode("idna")  # as who asks it will: no label may be empty or too long
         plain = url.isascii() and url.isprintable() and " " not in url
     except ValueError:
         usable = plain = False

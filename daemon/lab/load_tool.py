@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -142,7 +143,7 @@ def read_result(path: Path) -> dict[str, object]:
         result = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise Refusal(ExitStatus.USAGE, f"{path}: {error.strerror}: give a result file") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refusal(ExitStatus.USAGE, f"{path}: is not JSON: {error}") from error
     if not isinstance(result, dict):
         raise Refusal(ExitStatus.USAGE, f"{path}: is not a result of the load tool: no JSON object")
@@ -191,7 +192,7 @@ def figure(result: Mapping[str, object], *path: str) -> float:
     value: object = result
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float) or not math.isfinite(value):
         raise Refusal(
             ExitStatus.USAGE, f"{'.'.join(path)}: no such number in the load tool's result: rebuild it"
         )

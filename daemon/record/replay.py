@@ -25,6 +25,9 @@ SHOWN_BYTES = 160
 """How much of a differing decision the message shows."""
 
 
+NO_HEADER = "not the header of a DASEC record: give a file that `dasec run` wrote"
+
+
 class ReplayFailed(Exception):
     """The record does not say what the policy would have done; the message begins with FILE:LINE."""
 
@@ -81,21 +84,23 @@ def _begin(line: bytes) -> _Run:
         header = json.loads(line)
         schema = header["dasec_record"]
     except MALFORMED as error:
-        raise _Differs("not the header of a DASEC record: give a file that `dasec run` wrote") from error
+        raise _Differs(NO_HEADER) from error
     if schema not in READABLE:
         known = " and ".join(map(str, READABLE))
         raise _Differs(f"record schema {schema}, this dasec reads {known}: replay with the one that wrote it")
     opened = unseal(line, 0)
     if opened is None:
         raise _Differs(_changed(line))
-    if header["policy"] not in POLICIES:
-        raise _Differs(
-            f"no policy named {header['policy']!r} in this build: replay with the one that wrote it"
-        )
     try:
-        parameters = _parameters(header["parameters"])
-        policy = policy_named(header["policy"], parameters)
-        state = TypeAdapter(state_type(policy)).validate_json(to_json(header["state"]))
+        name, given, remembered = header["policy"], header["parameters"], header["state"]
+        known_here = name in POLICIES
+    except MALFORMED as error:
+        raise _Differs(NO_HEADER) from error
+    if not known_here:
+        raise _Differs(f"no policy named {name!r} in this build: replay with the one that wrote it")
+    try:
+        policy = policy_named(name, _parameters(given))
+        state = TypeAdapter(state_type(policy)).validate_json(to_json(remembered))
     except ValidationError as error:
         raise _Differs(f"parameters or state of another build: {error.errors()[0]['msg']}") from error
     return _Run(policy, state, opened[1], Decoder())

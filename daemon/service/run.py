@@ -89,6 +89,8 @@ def serve(order: Order) -> None:
     with signals_held(), ExitStack() as stack:
         # First: who is refused because another daemon runs must not touch what that one writes.
         claims = [stack.enter_context(_claimed(order))] if order.touches_the_host else []
+        manager = ServiceManager()
+        stack.callback(manager.close)
         records = list(_record(order, announcer))
         for record in records:
             stack.callback(record.close)
@@ -110,8 +112,6 @@ def serve(order: Order) -> None:
         alerts = (remarks, ReservationAlerts(announcer), incidents)
         unwritten = [Unwritten(order.record)] if order.dry_run else []
         regime.turning = (remarks, *records, *statuses, *exporters)
-        manager = ServiceManager()
-        stack.callback(manager.close)
         regime.asked = (manager, *statuses)
         parts = Parts(
             roster=regime.roster,

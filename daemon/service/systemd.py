@@ -8,28 +8,40 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from ..errors import ExitStatus, Refusal
 from ..linux.printable import printable
+
+MICROSECONDS = re.compile("[0-9]{1,20}")
+"""64 bits."""
 
 PINGS_IN_TIME = 4
 """sd_watchdog_enabled(3) asks for a ping in half the time; one ping may then be late, here two."""
 
 
 class ServiceManager:
-    """Hears from the loop that it runs, and what it is about to do."""
+    """Hears from the loop that it runs, and what it is about to do. Refuses (status 2) an environment that no
+    manager made."""
 
     def __init__(
         self, environment: Mapping[str, str] = os.environ, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
+        watchdog_us = environment.get("WATCHDOG_USEC") or "0"
+        if MICROSECONDS.fullmatch(watchdog_us) is None:
+            raise Refusal(
+                ExitStatus.USAGE,
+                f"WATCHDOG_USEC: {watchdog_us}: is no number: leave it to the service manager",
+            )
+        self._interval_ns = int(watchdog_us) * 1000 // PINGS_IN_TIME
         self._clock = clock
         self._address = environment.get("NOTIFY_SOCKET", "").replace("@", "\0", 1)
         self._socket = socket.socket(
             socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         )
-        self._interval_ns = int(environment.get("WATCHDOG_USEC", "0")) * 1000 // PINGS_IN_TIME
         self._ping_ns: int | None = None
 
     def alive(self) -> None:

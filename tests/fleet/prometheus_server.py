@@ -14,6 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 Series = tuple[str, str, str]
 """Name, instance, workload; "" where it has none."""
 
+STATUSES = {"starting": 503, "leads astray": 302}
+"""Of HTTP, by what is wrong."""
+
 
 @dataclass
 class Answers:
@@ -65,7 +68,9 @@ def serving(answers: Answers) -> Iterator[str]:
                 body = b"<html>hello</html>"
             if answers.illness == "refuses":
                 body = b'{"status": "error", "errorType": "execution", "error": "too many samples"}'
-            self.send_response(503 if answers.illness == "starting" else 200)
+            self.send_response(STATUSES.get(answers.illness, 200))
+            if answers.illness == "leads astray":
+                self.send_header("Location", "http://a..b:9090/")
             self.send_header("Content-Length", str(len(body) + (answers.illness == "breaks off")))
             self.end_headers()
             if answers.illness == "drips":

@@ -107,6 +107,24 @@ def test_a_node_whose_daemon_is_lost_offers_none() -> None:
     assert cluster.nodes == {"a": {RESOURCE: "7"}, "b": {RESOURCE: "0"}}
 
 
+def test_a_prometheus_that_leads_astray_is_asked_again_until_a_signal() -> None:
+    answers = fleet_of(a=8)
+    answers.illness = "leads astray"
+    cluster = Cluster({"a": {}})
+    with serving(answers) as url, cluster_at(cluster) as api:
+        words = ("fleet", "cores", "--prometheus", url, "--api", api, "--every", "1")
+        command = (sys.executable, "-m", "dasec", *words)
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as telling:
+            assert telling.stderr
+            assert (
+                telling.stderr.readline() == f"{url}: leads to an address that is none: is it a Prometheus?\n"
+            )
+            answers.illness = ""
+            wait_for(lambda: cluster.nodes["a"] != {})
+            telling.send_signal(signal.SIGTERM)
+            assert telling.wait() == 0
+
+
 def test_what_cannot_be_told_is_said_once_and_tried_in_each_round() -> None:
     said: list[str] = []
     cluster = Cluster({"a": {}})
@@ -153,8 +171,12 @@ def test_nobody_there_is_one_line() -> None:
 
 def test_bad_words_are_one_line_each() -> None:
     with serving(fleet_of(a=8)) as url:
-        for options, word in ((("--api", "cluster"), "write it as"), (("--api", "in-cluster"), "no pod")):
-            status, line = refused(cores(url, *options))
+        for where, word in (
+            ("cluster", "write it as"),
+            ("http://a..b:8001", "write it as"),
+            ("in-cluster", "no pod"),
+        ):
+            status, line = refused(cores(url, "--api", where))
             assert (status, word in line) == (2, True)
         with cluster_at(Cluster({})) as api:
             assert refused(cores(url, "--api", api, "--remove"))[0] == 1

@@ -127,9 +127,10 @@ def test_the_emptier_a_node_the_higher_it_ranks(port: int) -> None:
     ]
 
 
-def test_without_prometheus_every_node_may_and_none_is_better() -> None:
+@pytest.mark.parametrize("illness", ["starting", "leads astray"])
+def test_without_prometheus_every_node_may_and_none_is_better(illness: str) -> None:
     answers = busy()
-    answers.illness = "starting"
+    answers.illness = illness
     with serving(answers) as url, extender(url) as port:
         assert (get(port, "/healthz"), get(port, "/readyz")) == (200, 503)
         found = ask(port, "/filter", {"Pod": pod(), "NodeNames": NODES})
@@ -154,6 +155,12 @@ def test_what_is_no_question_is_refused_and_it_goes_on(port: int, body: bytes) -
     assert get(port, "/healthz") == 200
 
 
+def test_a_length_beyond_all_bounds_is_refused(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(b"POST /filter HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n")
+        assert client.makefile("rb").readline().split()[1] == b"413"
+
+
 def test_bad_annotations_and_quantities_name_the_pod_or_the_text(port: int) -> None:
     for bad, word in (
         (pod(**{CPU: "mine"}), b"shop/web-7f9"),
@@ -174,7 +181,9 @@ def test_who_says_nothing_is_cut_off_and_others_are_served_meanwhile(port: int) 
 
 
 def test_an_address_or_a_url_that_cannot_be_is_one_line() -> None:
-    for options in (["--prometheus", "x"], ["--prometheus", "http://p:9090", "--listen", "8888"]):
+    listen = ["--prometheus", "http://p:9090", "--listen"]
+    strange = ([*listen, f"127.0.0.1:{port}"] for port in ("²", "", "65536", "9" * 5000))
+    for options in (["--prometheus", "x"], [*listen, "8888"], *strange):
         error = CliRunner().invoke(commands, ["fleet", "extender", *options]).exception
         assert isinstance(error, Refusal)
         assert (error.status, len(error.lines)) == (2, 1)

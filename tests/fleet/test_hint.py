@@ -165,7 +165,13 @@ def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:
     raise AssertionError(f"never ended: {shlex.join(command)}")
 
 
-@pytest.mark.parametrize("url", ["b:9090", "file:///etc/passwd", "http://", "http://h:x", "http://u@h", ""])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("b:9090", "file:///etc/passwd", "http://", "http://h:x", "http://u@h", ""),
+        *("http://a..b:9090", f"http://{'a' * 70}.b:9090", "http://127.0.0.1:²"),
+    ],
+)
 def test_a_url_that_is_none_is_wrong_usage(url: str) -> None:
     assert refused(url) == (2, f"--prometheus: {url}: write it as http://HOST:9090")
 
@@ -201,6 +207,7 @@ def test_a_server_that_does_not_answer_in_time_gives_one_line(
         ("refuses", "too many samples: is it a Prometheus?"),
         ("starting", "answers 503 Service Unavailable: is it a Prometheus?"),
         ("breaks off", "broke off its answer: try again"),
+        ("leads astray", "leads to an address that is none: is it a Prometheus?"),
     ],
 )
 def test_a_server_that_is_ill_gives_one_line(fleet: tuple[Answers, str], illness: str, line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from pathlib import Path
 
@@ -172,10 +173,13 @@ def test_results_merge_from_their_files(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         ("nonsense", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("[]", "no JSON object"),
         ("{}", "hdr: missing"),
         ('{"hdr": "garbage"}', "cannot be decoded"),
         (json.dumps({"hdr": latencies([5_000]).hdr}), "completed: no such number"),
+        (json.dumps({"hdr": latencies([5_000]).hdr, "completed": math.nan}), "completed: no such number"),
+        (json.dumps({"hdr": latencies([5_000]).hdr, "completed": math.inf}), "completed: no such number"),
     ],
 )
 def test_a_damaged_result_is_wrong_usage_in_one_line(tmp_path: Path, content: str, complaint: str) -> None:

@@ -75,6 +75,7 @@ def command(
         needs.check_libraries()
         from ..kit.arms import arms_for
         from ..kit.scenario import Timing
+        from ..kit.writable import ensure_writable
         from .main_job import Wish, do
         from .situations import situations_for
 
@@ -89,7 +90,7 @@ def command(
             records,
         )
         for path in (json_file, plot, *((records / "probe",) if records else ())):
-            _ensure_writable(path)
+            ensure_writable(path)
         outcome = do(wish, _console())
         json_file.write_text(json.dumps(outcome.document, indent=1) + "\n", encoding="utf-8")
         click.echo(f"raw results: {json_file}; plot: {plot}")
@@ -112,14 +113,3 @@ def _known(policies: str) -> list[str]:
         line = f"--policies: {', '.join(unknown)}: unknown: known are {', '.join(sorted(POLICIES))}"
         raise Refusal(ExitStatus.USAGE, line)
     return names
-
-
-def _ensure_writable(path: Path) -> None:
-    existed = path.exists()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("ab").close()
-        if not existed:
-            path.unlink()
-    except OSError as error:
-        raise Refusal(ExitStatus.USAGE, f"{path}: {error.strerror}: name another place") from error

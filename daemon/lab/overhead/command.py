@@ -12,6 +12,7 @@ import click
 from ...config.amount import Amount
 from ...errors import ExitStatus, Refusal
 from ...policies import POLICIES
+from ..kit.writable import ensure_writable
 from .overhead import PERIOD_S, Overhead, measure
 
 DEFAULT_PERIODS = 250
@@ -68,6 +69,8 @@ def command(
     The host is kept about 30 % busy; as root, weights (own groups), slices and affinities are
     really written, to the benchmark's own threads only. Without root the daemon runs dry.
     """
+    if plot is not None:
+        ensure_writable(plot)
     results = []
     for size in sizes(sweep) if sweep else [vcpus]:
         results.append(measure(size, periods, active, policy, budget, fan_out=fan_out))

@@ -31,4 +31,4 @@ def draw(results: Sequence[Overhead], path: Path) -> None:
         axes.set_xlabel("vCPUs")
         axes.grid(visible=True, which="both", alpha=0.3)
     figure.suptitle("dasec bench overhead: periods of 80 ms, host 30 % busy")
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, format="png")

@@ -54,6 +54,15 @@ def test_without_the_binding_one_line_says_what_to_install(
     assert "`pip install 'dasec[libvirt]'` builds it" in line
 
 
+@pytest.mark.parametrize("words", [("a\udcff",), ("a", "--connect", "test:///\udcff")])
+def test_what_libvirt_cannot_be_told_is_one_line(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert vm("enable", "--connect", DEFAULT, *words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("is not UTF-8, and libvirt has no other names")
+
+
 @pytest.mark.parametrize("share", ["1", "262145", "much"])
 def test_a_share_out_of_range_is_wrong_usage(share: str) -> None:
     assert vm("enable", "a", "--share", share) == 2

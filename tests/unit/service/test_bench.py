@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.config.config import check
-from dasec.errors import Refusal
+from dasec.errors import ExitStatus, Refusal
 from dasec.lab.overhead.burners import BUSY, VCPUS_A_WORKLOAD, burden
-from dasec.lab.overhead.command import line, rendered, sizes
+from dasec.lab.overhead.command import command, line, rendered, sizes
 from dasec.lab.overhead.overhead import PERIOD_S, Overhead, configuration, last_line, lines_of, percentile
 from dasec.lab.overhead.plot import draw
 
@@ -97,7 +98,19 @@ def test_the_line_for_a_person_tells_the_same() -> None:
 
 def test_the_picture_is_a_png(tmp_path: Path) -> None:
     draw([replace(RESULT, vcpus=size) for size in (16, 64, 256)], tmp_path / "o.png")
-    assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
+    draw([RESULT], tmp_path / "o.picture")
+    for name in ("o.png", "o.picture"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for plot in (tmp_path / "file" / "o.png", tmp_path / ("o" * 300)):
+        error = (
+            CliRunner().invoke(command, ["--vcpus", "2", "--periods", "10", "--plot", str(plot)]).exception
+        )
+        assert isinstance(error, Refusal)
+        assert (error.status, len(error.lines)) == (ExitStatus.USAGE, 1)
 
 
 def test_a_record_that_does_not_exist_yet_has_no_lines(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.errors import ExitStatus
+from dasec.errors import ExitStatus, Refusal
 from dasec.service.systemd import PINGS_IN_TIME, ServiceManager
 from guests.waiting import PATIENCE_S
 
@@ -71,6 +71,16 @@ def test_without_a_watchdog_there_is_no_ping_and_without_a_manager_nothing(
     for manager in (quiet, alone, quiet, alone):
         manager.alive()
     assert inbox.waiting() == ["READY=1"]
+
+
+@pytest.mark.parametrize("watchdog", ["x", "²", "-1", "1e6", "9" * 5000])
+def test_a_time_that_no_manager_gave_is_one_line(watchdog: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        ServiceManager({"WATCHDOG_USEC": watchdog})
+    assert refused.value.status is ExitStatus.USAGE
+    assert refused.value.lines == (
+        f"WATCHDOG_USEC: {watchdog}: is no number: leave it to the service manager",
+    )
 
 
 def test_an_abstract_socket_and_one_that_is_gone_are_no_trouble() -> None:

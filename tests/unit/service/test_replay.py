@@ -198,6 +198,7 @@ def test_what_is_no_record_is_one_line(tmp_path: Path, content: bytes, message: 
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
+        ("policy", [], "not the header of a DASEC record"),
         ("policy", "magic", "no policy named 'magic' in this build"),
         ("parameters", {"tsa": {"step_percent": 1000}}, "parameters or state of another build"),
         ("parameters", [], "parameters or state of another build"),
@@ -218,4 +219,15 @@ def test_a_header_of_another_build_is_one_line(recorded: Path, key: str, value: 
 def test_a_policy_that_decides_otherwise_now_fails(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Dasec, "decide", lambda self, period, state: Decision(state=state))
     with pytest.raises(ReplayFailed, match=":2: the decision differs"):
+        replay(recorded)
+
+
+@pytest.mark.parametrize("key", ["policy", "parameters", "state"])
+def test_a_header_without_all_that_one_has_is_one_line(recorded: Path, key: str) -> None:
+    def forge(number: int, line: dict[str, object]) -> None:
+        if number == 1:
+            del line[key]
+
+    reseal(recorded, forge)
+    with pytest.raises(ReplayFailed, match=":1: not the header of a DASEC record"):
         replay(recorded)
