@@ -136,18 +136,24 @@ class ExtenderServer(ThreadingHTTPServer):
 
     def process_request(self, request: Connection, client_address: object) -> None:
         """On a thread of its own, if there is room for one more."""
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self._room.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread can be started: a limit of pids
+            self.shutdown_request(request)
+            self._room.release()
 
     def process_request_thread(self, request: Connection, client_address: object) -> None:
         """Whatever it does, it is over in time."""
         end = threading.Timer(PATIENCE_S, _cut, (request,))
         end.daemon = True
-        end.start()
         try:
+            end.start()
             super().process_request_thread(request, client_address)
+        except RuntimeError:  # as above; those of a request end in handle_error
+            self.shutdown_request(request)
         finally:
             end.cancel()
             self._room.release()

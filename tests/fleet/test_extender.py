@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 from click.testing import CliRunner
@@ -15,17 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dasec.commands.cli import commands
-from dasec.commands.fleet_extender import ExtenderServer, ExtenderWanted
+from dasec.commands.fleet_extender import CLIENTS, Connection, ExtenderServer, ExtenderWanted
 from dasec.errors import Refusal
 from dasec.placement import FleetHost
 from dasec.placement.nodes import BEST, choose, score
 from dasec.placement.pod import CPU, CPUS, BadPod, coming, quantity
 from dasec.reservations import Ask, CpuClass
 from dasec.workloads.containers import consent
+from guests.waiting import wait_for
 
 from ..properties.test_placement import fleets
 from .prometheus_server import Answers, serving
 from .test_hint import host
+
+NO_STACK = 1 << 47
+"""More than addresses for it: no thread can be started, as where there are too many already."""
 
 NODES = ["full", "empty", "unknown"]
 
@@ -43,9 +47,28 @@ def busy() -> Answers:
 
 
 @contextmanager
-def extender(url: str) -> Iterator[int]:
+def without_threads() -> Iterator[None]:
+    threading.stack_size(NO_STACK)
+    try:
+        yield
+    finally:
+        threading.stack_size(0)
+
+
+class NoClock(ExtenderServer):
+    """Has a thread for a request, and none for its end, while `is_short`."""
+
+    is_short = True
+
+    def process_request_thread(self, request: Connection, client_address: object) -> None:
+        with without_threads() if self.is_short else nullcontext():
+            super().process_request_thread(request, client_address)
+
+
+@contextmanager
+def extender(url: str, kind: type[ExtenderServer] = ExtenderServer) -> Iterator[int]:
     """Its port."""
-    with ExtenderServer(ExtenderWanted(url, "127.0.0.1", 0, 60.0, 1.0)) as server:
+    with kind(ExtenderWanted(url, "127.0.0.1", 0, 60.0, 1.0)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         yield int(server.server_address[1])
@@ -178,6 +201,35 @@ def test_who_says_nothing_is_cut_off_and_others_are_served_meanwhile(port: int) 
         silent.sendall(b"POST /filter HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
         assert get(port, "/healthz") == 200
         assert silent.recv(1) == b""
+
+
+def hang_up_on(port: int, requests: int) -> None:
+    for _ in range(requests):
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client, suppress(ConnectionError):
+            client.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+            assert client.recv(1) == b""
+
+
+def is_alive(port: int) -> bool:
+    try:
+        return get(port, "/healthz") == 200
+    except ConnectionError:
+        return False
+
+
+def test_once_threads_can_be_started_again_requests_are_answered_again(port: int) -> None:
+    with without_threads():
+        hang_up_on(port, 2 * CLIENTS)
+    assert get(port, "/healthz") == 200
+
+
+def test_a_request_whose_end_cannot_be_seen_to_is_dropped_and_leaves_its_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with serving(busy()) as url, extender(url, NoClock) as port:
+        hang_up_on(port, 2 * CLIENTS)
+        monkeypatch.setattr(NoClock, "is_short", False)
+        wait_for(lambda: is_alive(port))  # the last of them may not have ended yet
 
 
 def test_an_address_or_a_url_that_cannot_be_is_one_line() -> None:
