@@ -45,16 +45,20 @@ class Line:
     background: float
     busy: float
     daemon_percent: float
+    failed: int = 0
+    """Requests of its own runs and the plain host's, all of which count as late."""
 
     @property
     def answer(self) -> Answer:
         """An effect is what its interval and the plain host's own spread both leave over. A gain in mean or
-        p99 counts if the other is not above 1; harm in one is harm."""
+        p99 counts if the other is not above 1, and no request failed; harm in one is harm."""
         if self.is_short:
             return Answer.UNTOLD
         both = [(one, spread(noise)) for one, noise in zip(self.effect, self.noise, strict=True)]
         if any(one.low > 1 and one.ratio > unlike for one, unlike in both):
             return Answer.HARM
+        if self.failed:
+            return Answer.UNTOLD
         better = any(one.high < 1 and one.ratio < 1 / unlike for one, unlike in both)
         if better and all(one.ratio < 1 for one in self.effect):
             return Answer.GAIN if self.background >= LITTLE_WORK else Answer.HARM
@@ -109,6 +113,7 @@ def _line(situation: str, measured: Measured, arm: str, noise: Sequence[Estimate
         _background(measured, arm),
         fmean(run.busy for run in measured.of(NONE)),
         100 * fmean(run.daemon_cpu_s / run.seconds for run in measured.of(arm)),
+        sum(one.errors for each in (arm, NONE, CONTROL) for run in measured.of(each) for one in run.tenants),
     )
 
 

@@ -90,6 +90,8 @@ def sentence(lines: Sequence[Line]) -> str:
 def _why_not(line: Line) -> str:
     if line.is_short:
         return "too few --repetitions."
+    if line.failed:
+        return f"{line.failed} requests failed, as they should not under any policy."
     unsteady = next(filter(is_wide, line.noise), None)
     wide = unsteady or next(filter(is_wide, line.effect))
     what = (
@@ -128,8 +130,8 @@ def notes(lines: Sequence[Line], measured: Sequence[Measured]) -> Iterator[str]:
 
 def _losses(measured: Measured, arm: str) -> Iterator[str]:
     tenants = [tenant for run in measured.of(arm) for tenant in run.tenants]
+    late = f"{DRAIN_S:g} s"
     if unfinished := sum(tenant.unfinished for tenant in tenants):
-        late = f"{DRAIN_S:g} s"
         yield f"{arm}: {unfinished} requests had no answer {late} after the last arrival and count as {late}."
     if errors := sum(tenant.errors for tenant in tenants):
-        yield f"{arm}: {errors} requests failed; they have no latency."
+        yield f"{arm}: {errors} requests failed and count as {late}."

@@ -24,7 +24,8 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 DRAIN_S = 5.0
 """How long a request may still take when the schedule ends. What has no answer then has waited at
-least so long, and counts as exactly so long: left out, the slowest requests would flatter the mean."""
+least so long, and counts as exactly so long: left out, the slowest requests would flatter the mean. So does
+what failed, or was lost with its connection."""
 
 
 class WorkKind(StrEnum):

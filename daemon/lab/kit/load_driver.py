@@ -119,25 +119,27 @@ class ToolRun:
         return read_json(self.order.folder / "out.json")
 
     def finish(self) -> WorkDone:
-        """Latencies with those of requests that had no answer in time."""
+        """Latencies with those of requests that failed, or had no answer in time."""
         result, has_client = self.await_end(), self.is_foreign or self.server is not None
         own = [one.own_cpu(one.await_end()) for one in self.beside]
         own += [] if has_client else [self.own_cpu(result)]
-        samples, unfinished = self.order.folder / "samples", int(figure(result, "unfinished"))
-        answered = read_sojourns(samples)
-        if not answered and not unfinished and self.order.rate_per_s > NO_REQUESTS_PER_S:
+        samples = self.order.folder / "samples"
+        unfinished, errors = (int(figure(result, key)) for key in ("unfinished", "errors"))
+        answered, lost = read_sojourns(samples), unfinished + errors
+        if not answered and not lost and self.order.rate_per_s > NO_REQUESTS_PER_S:
             raise failure(
                 f"{self.order.name}: no request was answered: is the rate too low for so few seconds?"
             )
-        notes = (f"{unfinished} requests without an answer count as {DRAIN_S:g} s",) if unfinished else ()
+        counted = ((unfinished, "without an answer"), (errors, "that failed"))
+        notes = tuple(f"{count} requests {what} count as {DRAIN_S:g} s" for count, what in counted if count)
         return WorkDone(
             work=figure(result, "completed"),
             unit="requests",
             seconds=figure(result, "seconds_measured"),
-            latencies=latencies([*answered, *[int(DRAIN_S * 1e9)] * unfinished]),
+            latencies=latencies([*answered, *[int(DRAIN_S * 1e9)] * lost]),
             samples=samples,
             arrivals=self.order.folder / "arrivals",
-            errors=int(figure(result, "errors")),
+            errors=errors,
             unfinished=unfinished,
             late_sends=int(figure(result, "late_sends")),
             client_cpu_s=figure(result, "cpu", "total_s") if has_client else 0.0,

@@ -103,11 +103,15 @@ static bool is_over(const struct mc_client *client, uint64_t drain_end_ns)
 	       !mc_client_alive(client) || clock_now_ns() >= drain_end_ns;
 }
 
+static uint64_t drain_ns(const struct mc_client *client)
+{
+	return (uint64_t)(client->options.drain_seconds * (double)NS_PER_S);
+}
+
 static void exchange(struct mc_client *client, struct window *window)
 {
 	struct run *run = &client->run;
-	uint64_t drain_ns = (uint64_t)(client->options.drain_seconds * (double)NS_PER_S);
-	uint64_t drain_end_ns = run->nominal_end_ns + drain_ns;
+	uint64_t drain_end_ns = run->nominal_end_ns + drain_ns(client);
 
 	stop_wait_until(run->start_ns);
 	while (!is_over(client, drain_end_ns))
@@ -144,6 +148,7 @@ static int measure(const struct mc_protocol *protocol, char **arguments)
 	struct window window;
 
 	run_prepare(&client.run, &client.options.run, &line);
+	client.run.unanswered_ns = drain_ns(&client);
 	stop_install_handlers();
 	crew_init(&client.crew, 1);
 	crew_adopt(&client.crew, "main");

@@ -142,9 +142,18 @@ struct json run_open_result(struct run *run)
 
 enum column { QUEUE, SERVICE, SOJOURN };
 
-static void write_column(struct json *json, const char *key, const struct samples *samples,
-			 enum column column)
+/* Left out, the slowest requests would flatter the rest. Of a run that was interrupted most were not due yet. */
+static size_t add_unanswered(const struct run *run, uint64_t *values, size_t count)
 {
+	if (run->unanswered_ns && !stop_interrupted())
+		while (count < run->samples.count)
+			values[count++] = run->unanswered_ns;
+	return count;
+}
+
+static void write_column(struct json *json, const char *key, const struct run *run, enum column column)
+{
+	const struct samples *samples = &run->samples;
 	uint64_t *values = memory_touched(samples->count, sizeof(*values));
 	size_t count = 0;
 
@@ -155,14 +164,16 @@ static void write_column(struct json *json, const char *key, const struct sample
 		if (s->sojourn_ns)
 			values[count++] = columns[column];
 	}
+	if (column == SOJOURN)
+		count = add_unanswered(run, values, count);
 	summary_write(json, key, values, count);
 }
 
 void run_close_result(struct run *run, struct json *json)
 {
-	write_column(json, "latency_ns", &run->samples, SOJOURN);
-	write_column(json, "queue_ns", &run->samples, QUEUE);
-	write_column(json, "service_ns", &run->samples, SERVICE);
+	write_column(json, "latency_ns", run, SOJOURN);
+	write_column(json, "queue_ns", run, QUEUE);
+	write_column(json, "service_ns", run, SERVICE);
 	output_end(json, run->options->out);
 	if (run->options->samples)
 		samples_write(&run->samples, run->options->samples);

@@ -48,6 +48,7 @@ struct run {
 	uint64_t start_ns, warmup_end_ns, nominal_end_ns; /* known once it is announced */
 	uint64_t end_ns;
 	uint64_t errors, late_sends; /* of the measured part */
+	uint64_t unanswered_ns; /* what has no good answer counts as so late; 0: it counts nowhere */
 };
 
 /* Makes the schedule and the memory for its samples; opens the output, so that it fails early. */

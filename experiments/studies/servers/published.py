@@ -95,6 +95,10 @@ class Cell:
         plain_requests, plain_cores = self._sums(NONE)
         return requests / plain_requests, cores / plain_cores
 
+    def failed(self, arm: str) -> int:
+        """Requests that got an error, or were lost with their connection; they count as late."""
+        return sum(one.errors for run in self.runs(arm) for one in run.tenants)
+
     def _sums(self, arm: str) -> tuple[float, float]:
         answered = math.fsum(one.throughput_per_s for run in self.runs(arm) for one in serving(run))
         return answered, math.fsum(one.cores for run in self.runs(arm) for one in run.tenants)
@@ -155,7 +159,9 @@ def _worth(one: Cell, arm: str) -> str:
     if not one.runs(arm):
         return "–"
     requests, cores = one.done(arm)
-    return f"{one.word(arm)}; {requests:.2f}, {cores:.2f}"
+    failed, plain_failed = one.failed(arm), one.failed(NONE)
+    lost = f"; failed: {failed}, plain {plain_failed}" if failed or plain_failed else ""
+    return f"{one.word(arm)}; {requests:.2f}, {cores:.2f}{lost}"
 
 
 def batch(found: tuple[Cell, ...]) -> str:

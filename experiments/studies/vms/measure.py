@@ -110,12 +110,12 @@ class Commanded:
         assert self._said is not None, "has not begun"
         said = self._said.result()
         names = {key: int(figure(said, "latency_ns", key)) for key in PERCENTILES}
-        completed = int(figure(said, "completed"))
+        count = int(figure(said, "latency_ns", "count"))
         return WorkDone(
-            work=completed,
+            work=figure(said, "completed"),
             unit="requests",
             seconds=figure(said, "seconds_measured"),
-            latencies=Latencies("", completed, figure(said, "latency_ns", "mean"), names),
+            latencies=Latencies("", count, figure(said, "latency_ns", "mean"), names),
             unfinished=int(figure(said, "unfinished")),
             errors=int(figure(said, "errors")),
             late_sends=int(figure(said, "late_sends")),

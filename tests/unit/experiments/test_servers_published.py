@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dasec.lab.kit.arms import NONE
+from dasec.lab.kit.results import RunResult
 from experiments.plan.cells import Cell as Asked
 from experiments.plan.file import told_in
 from experiments.plan.servers import Servers
@@ -59,6 +62,21 @@ def test_every_arm_answered_all_requests_and_did_all_work(cell: Cell) -> None:
         requests, cores = cell.done(run.arm)
         assert requests == pytest.approx(1, abs=0.02)
         assert cores == pytest.approx(1, abs=0.06)  # a Redis that goes first has saved more by then
+
+
+def test_a_table_says_of_an_arm_and_of_the_plain_kernel_how_many_requests_failed() -> None:
+    cell = KEPT[0]
+
+    def failing(run: RunResult) -> RunResult:
+        first, *others = run.tenants
+        return replace(run, tenants=(replace(first, errors={NONE: 1, "scx": 2}.get(run.arm, 0)), *others))
+
+    some = [replace(block, runs=tuple(map(failing, block.runs))) for block in cell.blocks]
+    plain, scx = len(cell.runs(NONE)), 2 * len(cell.runs("scx"))
+    told = words((replace(cell, blocks=tuple(some)),))
+    assert f"; failed: {scx}, plain {plain}" in told
+    assert f"; failed: 0, plain {plain}" in told
+    assert "failed" not in words(KEPT)
 
 
 def test_what_the_pages_say_of_each_server_is_so() -> None:

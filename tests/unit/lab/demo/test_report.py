@@ -113,6 +113,19 @@ def test_too_few_repetitions_are_said_to_be_too_few() -> None:
     assert "too few --repetitions" in sentence([line])
 
 
+@pytest.mark.parametrize("arm", ["better", NONE, CONTROL])
+def test_with_requests_that_failed_nothing_is_called_a_gain(planted: Measured, arm: str) -> None:
+    def failing(run: RunResult) -> RunResult:
+        first, *others = run.tenants
+        return replace(run, tenants=(replace(first, errors=run.arm == arm and 1), *others))
+
+    found = {line.policy: line for line in lines(replace(planted, runs=tuple(map(failing, planted.runs))))}
+    assert found["better"].answer is Answer.UNTOLD
+    assert f"This host cannot tell: {REPETITIONS} requests failed" in sentence([found["better"]])
+    assert found["worse"].answer is Answer.HARM
+    assert found["equal"].answer is (Answer.NOTHING if arm == "better" else Answer.UNTOLD)
+
+
 def test_the_sentence_says_what_to_do_next(planted: Measured) -> None:
     found = {line.policy: line for line in lines(planted)}
     assert sentence([found["better"]]).endswith(f"take 0.53 of the time (p99 0.53): {NEXT_STEP}")
@@ -142,7 +155,7 @@ def test_requests_that_were_not_served_are_confessed(planted: Measured) -> None:
     results = replace(planted, runs=(lossy, *planted.runs[1:]))
     text = " ".join(notes(lines(results), [results]))
     assert "none: 7 requests had no answer" in text
-    assert "none: 3 requests failed" in text
+    assert "none: 3 requests failed and count as 5 s" in text
     assert "up to 20.0% of the CPU time" in text
     assert "0.50 in the worst run" in text
     assert "requests" not in " ".join(notes(lines(planted), [planted]))
