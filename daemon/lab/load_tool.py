@@ -32,6 +32,9 @@ SAMPLE_WORDS, SOJOURN = 3, 2
 OURS = frozenset({"--out", "--samples", "--ready"})
 """Options of the tool that `run` gives it."""
 
+INEXACT = 1e-9
+"""Of a rank that floating point has made, as in the load tool."""
+
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
@@ -97,22 +100,23 @@ def _figures(hdr: str) -> Latencies:
 
     histogram = HdrHistogram.decode(hdr)
     count = int(histogram.get_total_count())
-    if count == 0:
-        return Latencies(hdr, 0, 0.0, dict.fromkeys(PERCENTILES, 0))
-    return Latencies(
-        hdr,
-        count,
-        float(histogram.get_mean_value()),
-        {name: int(histogram.get_value_at_percentile(at)) for name, at in PERCENTILES.items()},
-    )
+    values_ns = percentile_curve(hdr, tuple(PERCENTILES.values()))
+    mean_ns = float(histogram.get_mean_value()) if count else 0.0
+    return Latencies(hdr, count, mean_ns, dict(zip(PERCENTILES, values_ns, strict=True)))
 
 
 def percentile_curve(hdr: str, percentiles: Sequence[float]) -> tuple[int, ...]:
-    """The latencies at these percentiles, in nanoseconds."""
+    """The latencies at these percentiles, in nanoseconds: the smallest that so many of all do not exceed, as
+    the load tool has it (experiments/load/src/summary.c); 0 of nothing. The library would round the rank, and
+    call the 59th of 60 their p99; so it is asked for a rank."""
     from hdrh.histogram import HdrHistogram
 
     histogram = HdrHistogram.decode(hdr)
-    return tuple(int(histogram.get_value_at_percentile(percentile)) for percentile in percentiles)
+    count = int(histogram.get_total_count())
+    if count == 0:
+        return (0,) * len(percentiles)
+    ranks = (max(1, math.ceil(percentile * count / 100 - INEXACT)) for percentile in percentiles)
+    return tuple(int(histogram.get_value_at_percentile(100 * rank / count)) for rank in ranks)
 
 
 def summary(figures: Latencies) -> dict[str, object]:

@@ -79,6 +79,24 @@ def test_a_histogram_is_as_precise_as_it_says(values: list[int]) -> None:
     )
 
 
+@settings(max_examples=20)
+@given(VALUES)
+def test_every_percentile_is_the_smallest_value_that_so_many_do_not_exceed(values: list[int]) -> None:
+    found_ns, ordered = latencies(values).percentiles_ns, sorted(values)
+    for name, thousandths in {"p50": 500, "p90": 900, "p95": 950, "p99": 990, "p999": 999}.items():
+        nearest_rank = ordered[-(-len(values) * thousandths // 1000) - 1]
+        assert found_ns[name] == pytest.approx(nearest_rank, rel=PRECISION, abs=load_tool.LOWEST_NS)
+
+
+@pytest.mark.parametrize(
+    ("count", "p99", "p999"),
+    [(48, 48, 48), (60, 60, 60), (80, 80, 80), (99, 99, 99), (100, 99, 100), (150, 149, 150)],
+)
+def test_of_few_requests_the_slowest_is_not_lost(count: int, p99: int, p999: int) -> None:
+    found_ns = latencies(range(1_000_000, (count + 1) * 1_000_000, 1_000_000)).percentiles_ns
+    assert [round(found_ns[name] / 1e6) for name in ("p99", "p999")] == [p99, p999]
+
+
 def test_a_value_beyond_the_range_counts_at_its_end() -> None:
     assert latencies([10**15]).percentiles_ns["p50"] == pytest.approx(load_tool.HIGHEST_NS, rel=PRECISION)
 
