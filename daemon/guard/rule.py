@@ -10,7 +10,7 @@ from ..model import Decision, Knobs, Period, PolicyState, Vcpu, VcpuId, Workload
 from ..policy import Policy
 from .parameters import GuardParameters
 from .state import GuardState, KnobTable, Trial
-from .switch import NEUTRAL, WITH, WITHOUT, held, intended, noted, sparing, towards
+from .switch import NEUTRAL, WITH, WITHOUT, followed, held, intended, noted, sparing, towards
 from .tally import added
 from .trial import is_whole, judged, measured
 from .verdicts import concluded, introduced, passes_of, present, retried, suspected
@@ -57,7 +57,8 @@ class Guarded:
         known = state if isinstance(state, GuardState) else GuardState(self.inner.initial_state())
         clock = _clock(period, known, self.parameters.period_ns)
         is_look = clock // LOOK != known.clock // LOOK
-        period, known = replace(period, index=clock), replace(known, clock=clock)
+        known = replace(known, clock=clock, prior=followed(known.prior, period))
+        period = replace(period, index=clock)
         if known.trial is not None:
             return self._try(period, known, known.trial)
         if known.prior:

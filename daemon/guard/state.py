@@ -70,8 +70,9 @@ class Trial(NamedTuple):
 class GuardState(PolicyState, Generic[S]):
     """`inner`: the policy's own state. `standings`: the verdicts. `window`: of the trial in progress, else
     -1. `by_demand`: it keeps the sum of weights by demand. `clock`: the time of the last look in periods, its
-    number where no look came late; below 0 before the first. `prior`: the knobs, before the policy's first
-    wish, of each vCPU that it wanted to change. `services`, `tallies`: what is looked at between trials."""
+    number where no look came late; below 0 before the first. `prior`: of each vCPU the knobs that the policy
+    wanted to change, before its first wish for each; the others are None. `services`, `tallies`: what is
+    looked at between trials."""
 
     inner: S
     standings: tuple[GuardStanding, ...] = ()

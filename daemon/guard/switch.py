@@ -29,20 +29,20 @@ def held(prior: KnobTable, period: Period) -> KnobTable:
         [
             (vcpu, present)
             for vcpu, was in prior
-            if (present := knobs_of.get(vcpu)) and present != was and _wish(present, was) != NO_WISH
+            if (present := knobs_of.get(vcpu)) and _wish(present, was) != NO_WISH
         ]
     )
 
 
 def intended(prior: KnobTable, wishes: Mapping[VcpuId, Knobs], period: Period) -> KnobTable:
-    """The vCPUs one of whose knobs would not be as before the policy if these wishes were granted, and the
-    knobs that they would have."""
+    """The vCPUs one of whose knobs would not be as before the policy if these wishes were granted, and what
+    these knobs would be."""
     return tuple(
         [
-            (vcpu, granted)
+            (vcpu, other)
             for vcpu, was in prior
             if (present := period.knobs.get(vcpu))
-            and _wish(granted := _granted(present, wishes.get(vcpu, NO_WISH)), was) != NO_WISH
+            and (other := _wish(was, _granted(present, wishes.get(vcpu, NO_WISH)))) != NO_WISH
         ]
     )
 
@@ -107,12 +107,46 @@ def _other(now: T | None, new: T | None) -> T | None:
 
 
 def noted(prior: KnobTable, wishes: Mapping[VcpuId, Knobs], period: Period) -> KnobTable:
-    """The knobs before the policy's first wish; whoever is gone is forgotten when somebody new comes."""
-    known = {vcpu for vcpu, _ in prior}
-    new = [(vcpu, period.knobs[vcpu]) for vcpu in wishes if vcpu not in known and vcpu in period.knobs]
+    """Each knob before the policy's first wish for it, None where it has wished nothing; whoever is gone is
+    forgotten when something new comes."""
+    known = dict(prior)
+    new = {
+        vcpu: was
+        for vcpu, wish in wishes.items()
+        if (present := period.knobs.get(vcpu))
+        and (was := _noted(known.get(vcpu, NO_WISH), wish, present)) != known.get(vcpu, NO_WISH)
+    }
     if not new:
         return prior
-    return (*((vcpu, was) for vcpu, was in prior if vcpu in period.knobs), *new)
+    return tuple(({vcpu: was for vcpu, was in prior if vcpu in period.knobs} | new).items())
+
+
+def _noted(was: Knobs, wish: Knobs, present: Knobs) -> Knobs:
+    return Knobs(
+        _first(was.weight, wish.weight, present.weight),
+        _first(was.rescheduling_latency_ns, wish.rescheduling_latency_ns, present.rescheduling_latency_ns),
+        _first(was.affinity, wish.affinity, present.affinity),
+    )
+
+
+def _first(was: T | None, wanted: T | None, now: T | None) -> T | None:
+    return now if was is None and wanted is not None else was
+
+
+def followed(prior: KnobTable, period: Period) -> KnobTable:
+    """The same, where a mask was wished, with what its vCPU may use now. Whoever changed that since the wish
+    meant it, and the mask before the policy would be theirs by now."""
+    if all(was.affinity is None for _, was in prior):
+        return prior
+    allowed_of = {vcpu.id: vcpu.allowed for workload in period.workloads for vcpu in workload.vcpus}
+    return tuple(
+        [
+            (vcpu, was._replace(affinity=allowed))
+            if was.affinity is not None and (allowed := allowed_of.get(vcpu))
+            else (vcpu, was)
+            for vcpu, was in prior
+        ]
+    )
 
 
 def sparing(decision: Decision, spared: Collection[VcpuId], period: Period) -> Decision:

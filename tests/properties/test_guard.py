@@ -17,7 +17,7 @@ from dasec.guard.judge import MOST_PAIRS, Evidence, SoFar, find
 from dasec.guard.state import Trial
 from dasec.guard.switch import held
 from dasec.guard.trial import judged, weigh
-from dasec.model import Knobs, Period, PolicyState, VcpuId
+from dasec.model import Core, Knob, Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
 from dasec.policies import POLICIES, Parameters, policy_named
 
@@ -85,6 +85,40 @@ def test_whatever_happens_the_guard_decides_twice_alike_and_without_the_policy_a
             assert planned.violations == ()
             later = replace(there, knobs={vcpu: knobs[vcpu] for vcpu in there.knobs})
             assert held(state.prior, later) == ()
+
+
+@settings(max_examples=40)
+@given(life=lives(), name=st.sampled_from(["critical", "bvt"]), masks=st.randoms(use_true_random=False))
+def test_a_policy_that_wishes_no_mask_has_a_guard_that_writes_none_whoever_changes_masks(
+    life: list[Period], name: str, masks: random.Random
+) -> None:
+    policy = Guarded(policy_named(name, Parameters()), EAGER)
+    state: PolicyState = policy.initial_state()
+    knobs: dict[VcpuId, Knobs] = {}
+    allowed = frozenset(life[0].topology.cores)
+    for made in life:
+        if masks.random() < 0.2:
+            allowed = frozenset(masks.sample(made.topology.cores, masks.randint(1, CORES)))
+        there = _under(made, knobs, allowed)
+        decision = policy.decide(there, state)
+        planned = plan(there, decision)
+        assert not any(change.knob is Knob.AFFINITY for change in planned.changes)
+        knobs.update(after(there, planned).knobs)
+        state = decision.state
+
+
+def _under(made: Period, knobs: dict[VcpuId, Knobs], allowed: frozenset[Core]) -> Period:
+    """The period with these knobs, where an administrator has given that mask to all that we may move."""
+    workloads = [
+        replace(each, vcpus=tuple([vcpu._replace(allowed=allowed) for vcpu in each.vcpus]))
+        for each in made.workloads
+    ]
+    present = {vcpu: knobs.get(vcpu, first) for vcpu, first in made.knobs.items()}
+    shown = {
+        vcpu: each if each.affinity is None else each._replace(affinity=allowed)
+        for vcpu, each in present.items()
+    }
+    return replace(made, workloads=tuple(workloads), knobs=shown)
 
 
 stretches = st.lists(st.tuples(st.integers(1000, 10**6), st.integers(1000, 10**6)), max_size=12)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dasec.guard import Guarded, GuardParameters, GuardStanding, GuardState
-from dasec.model import Decision, Knob, Knobs, Period, PolicyState, Reason, VcpuId
+from dasec.model import Core, Decision, Knob, Knobs, Period, PolicyState, Reason, VcpuId
 from dasec.period import seat
 from dasec.plan import plan
 from dasec.policy import Policy
 
-from ...builders import RUNNING, Group, Row, period, vcpu_id
+from ...builders import RUNNING, Group, Row, core_set, period, vcpu_id
 from ...properties.invariants import after
 
 MAIN, HELPER, BATCH = 0, 1, 2
@@ -59,6 +59,8 @@ class World:
     noise: float = 0.0
     seed: int = 1
     inner: Policy | None = None
+    cores: int = 2
+    allowed: Sequence[int] = (0, 1)
 
     def __post_init__(self) -> None:
         acts_on = self.names if self.acts_on is None else self.acts_on
@@ -105,8 +107,27 @@ class World:
         self.state = decision.state
         self.index += 1
 
+    def allow(self, *allowed: int) -> None:
+        """An administrator lets all threads use these cores; masks that nobody holds are these then."""
+        before, self.allowed = core_set(*self.allowed), allowed
+        self.knobs, self.first = (
+            {
+                vcpu: knobs._replace(affinity=core_set(*allowed)) if knobs.affinity == before else knobs
+                for vcpu, knobs in table.items()
+            }
+            for table in (self.knobs, self.first)
+        )
+
+    def masks(self) -> set[frozenset[Core] | None]:
+        return {knobs.affinity for knobs in self.knobs.values()}
+
+    def rules_of(self, knob: Knob) -> set[str]:
+        """Why a knob of that kind was ever to be written."""
+        reasons = [reason for _, decision in self.history for reason in decision.reasons]
+        return {reason.rule for reason in reasons if reason.knob is knob}
+
     def _period(self) -> Period:
-        made = period(*(self._group(name) for name in self.names), index=self.index)
+        made = period(*map(self._group, self.names), cores=self.cores, index=self.index)
         self.first = self.first or made.knobs
         if self.knobs:
             made = replace(made, knobs=self.knobs)
@@ -115,7 +136,7 @@ class World:
 
     def _group(self, name: str) -> Group:
         if name in self.asleep:
-            return Group(name, [Row()] * 3)
+            return Group(name, [Row(allowed=self.allowed)] * 3)
         stretch = self.stretch(name, self.in_force()) * self.chance.lognormvariate(0, self.noise)
         ready_ms = 8 * max(0.0, stretch - 1)
         rows = [
@@ -125,7 +146,7 @@ class World:
         ]
         if not self.counted:
             rows = [replace(row, woken_by=(), wakeups=None) for row in rows]
-        return Group(name, rows)
+        return Group(name, [replace(row, allowed=self.allowed) for row in rows])
 
 
 def batch(group: int) -> VcpuId:
