@@ -62,6 +62,11 @@ class Claimant(NamedTuple):
     run_ns: int
     ready_ns: int
 
+    @property
+    def lent(self) -> int:
+        """By how much its weight is lowered. One above neutral is somebody else's, and lends nothing."""
+        return max(0, self.neutral - self.weight)
+
 
 def behind_ns(length_ns: int, places: Mapping[Cpus, Sequence[Claimant]]) -> dict[str, int]:
     """By how much each workload may have fallen behind in a period; only those that have a vCPU which always
@@ -73,12 +78,12 @@ def behind_ns(length_ns: int, places: Mapping[Cpus, Sequence[Claimant]]) -> dict
         always = [
             each for each in claimants if (each.run_ns + each.ready_ns) * 100 >= length_ns * ALWAYS_PERCENT
         ]
-        lent = sum([each.neutral - each.weight for each in always])
+        lent = sum([each.lent for each in always])
         more = max(0, len(always) - len(cpus))  # than one on each CPU
         lost_ns: dict[str, int] = {}
         for each in always:
             others = max(1, len(always) - 1)
-            beside = (lent - each.neutral + each.weight) * more // (others * len(cpus))
+            beside = (lent - each.lent) * more // (others * len(cpus))
             lost_ns[each.home] = lost_ns.get(each.home, 0) + max(0, _due_ns(each, beside) - each.run_ns)
         for home, ns in lost_ns.items():
             own_ns = sum([each.run_ns for each in claimants if each.home == home])
@@ -90,7 +95,7 @@ def _due_ns(one: Claimant, beside: int) -> int:
     """What it would have had at its neutral weight, with so much more weight beside it."""
     run_ns = max(1, one.run_ns)
     met = one.weight * one.ready_ns // run_ns + beside
-    return (one.run_ns + one.ready_ns) * one.neutral // (one.neutral + met)
+    return (one.run_ns + one.ready_ns) * one.neutral // max(1, one.neutral + met)
 
 
 class Lateness(NamedTuple):

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from dasec.critical import Critical, CriticalParameters, CriticalState, Fairness
+from dasec.critical.late import Claimant, behind_ns
 from dasec.critical.latency import LONGEST_NS
 from dasec.critical.memory import Counting, Memory
 from dasec.critical.scores import FULL, judge
 from dasec.critical.weights import PAY_DIVISOR, Claims, divide
-from dasec.model import Knobs, Period, PolicyState, VcpuId
+from dasec.model import Core, Knobs, Period, PolicyState, VcpuId
 from dasec.plan import plan
 from dasec.tsa import MAX_WEIGHT_SPAN
 
-from ..builders import period, vcpu_id
+from ..builders import core_set, period, vcpu_id
 from .invariants import after, check_changes
 from .strategies import groups, names, shuffled
 
@@ -166,6 +167,24 @@ def test_a_state_read_back_from_a_record_decides_the_same(policy: Critical, hist
 
 
 numbers = st.integers(1, 10**10)
+
+
+claimants = st.builds(
+    Claimant,
+    st.sampled_from(names),
+    st.sampled_from([1024, 3072, 2, 2**18]) | st.integers(1, 10**4),
+    st.sampled_from([1024, 1, 2**18]) | st.integers(1, 10**4),
+    st.integers(0, 40),
+    st.integers(0, 40) | st.just(40),
+)
+
+
+@given(st.dictionaries(st.sampled_from([core_set(0), core_set(0, 1)]), st.lists(claimants)))
+@example({core_set(0): [Claimant("a", 1024, 1024, 40, 40), Claimant("b", 3072, 1024, 40, 40)]})
+def test_whatever_weights_are_in_force_nobody_is_behind_by_more_than_there_was(
+    places: dict[frozenset[Core], list[Claimant]],
+) -> None:
+    assert all(0 <= ns <= 3 * 80 for ns in behind_ns(80, places).values())
 
 
 @st.composite

@@ -8,7 +8,7 @@ import pytest
 
 from dasec.critical import CriticalParameters, CriticalState, Fairness
 
-from ..builders import Row
+from ..builders import RUNNING, Row, vcpu_id
 from .critical_life import BUSY, FAN_OUT, Run, background
 
 WAITING = background(consumed_ms=15, ready_ms=65)
@@ -78,3 +78,14 @@ def test_what_is_behind_is_forgotten_with_the_workload() -> None:
 def test_a_vcpu_without_any_allowed_cpu_is_nobodys_neighbour() -> None:
     nowhere = replace(WAITING, allowed=[])
     assert Run().live([*FAN_OUT, nowhere, nowhere], [nowhere], periods=5)[4:] == [LOWERED] * 2
+
+
+def test_a_weight_that_somebody_raises_above_neutral_lends_nothing() -> None:
+    computing = Row(40, RUNNING, ready_ms=40, allowed=[0], wakeups=0, external=0)
+    run = Run()
+    run.live([computing], [computing], periods=BUSY)
+    raised = vcpu_id(1, 0)
+    run.knobs = {**run.knobs, raised: run.knobs[raised]._replace(weight=3072)}
+    assert run.live([computing], [computing]) == [1024]
+    assert isinstance(run.state, CriticalState)
+    assert "w0" not in dict(run.state.late)
