@@ -71,7 +71,7 @@ class Calm(NamedTuple):
 
     def after(self, length_ns: int, *, acts: bool, unjudged: bool, in_force: bool) -> Calm:
         """After one more look, at a period of that length: whether the policy `acts`, somebody is there who
-        is not known well enough to be judged, and anything of ours is `in_force`."""
+        is not known well enough to be judged, and anything of ours is `in_force` or should be."""
         if acts:
             return Calm()
         if unjudged:

@@ -135,8 +135,9 @@ class Critical:
         lending = self._lend(period, draft, known.loans)
         neutral = tuple(draft.neutral.items())
         unjudged = any(memory.periods < SEASONED for memory in draft.memories)
-        acts = bool(wishes or capping.holdings or lending.loans)
-        in_force = draft.weighs or bool(delays.before)
+        wished = tuple([(vcpu, period.knobs[vcpu]) for vcpu in wishes])
+        acts = not set(known.wished).issuperset(wished) or bool(capping.holdings or lending.loans)
+        in_force = draft.weighs or bool(delays.before or wishes)
         calm = calm.after(period.length_ns, acts=acts, unjudged=unjudged, in_force=in_force)
         after = CriticalState(
             known.neutral if neutral == known.neutral else neutral,
@@ -151,6 +152,7 @@ class Critical:
             tuple(draft.late),
             capping.holdings,
             lending.loans,
+            wished,
         )
         workloads = {**capping.wanted, **lending.wanted}
         reasons = (*draft.reasons, *delays.reasons, *capping.reasons, *lending.reasons)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..bandwidth.loans import Loans
 from ..bandwidth.rule import CapMemory
-from ..model import PolicyState, VcpuId
+from ..model import Knobs, PolicyState, VcpuId
 from .crowd import Cpus, Crowd
 from .latency import Latencies
 from .memory import Memory
@@ -25,7 +25,9 @@ class CriticalState(PolicyState):
     wake-ups need not be followed (calm.py).
     `latencies`: what those had who yield (latency.py). `late`: by how much each workload is behind (late.py).
     `holdings`: what is known of workloads whose limit binds or did (bandwidth/rule.py).
-    `loans`: what is known of workloads whose vCPUs have quotas of their own (bandwidth/loans.py).
+    `loans`: what is known of workloads whose vCPUs have quotas of their own (bandwidth/loans.py). `wished`:
+    for whom something was wished at the last look, with the knobs then. If these are the same still, as where
+    the guard keeps the policy off or the kernel refuses, to wish again is not to act.
     """
 
     neutral: tuple[tuple[VcpuId, int], ...] = ()
@@ -40,3 +42,4 @@ class CriticalState(PolicyState):
     late: tuple[tuple[str, int], ...] = field(default=(), metadata=UNSHOWN)
     holdings: tuple[CapMemory, ...] = field(default=(), metadata=UNSHOWN)
     loans: tuple[Loans, ...] = field(default=(), metadata=UNSHOWN)
+    wished: tuple[tuple[VcpuId, Knobs], ...] = field(default=(), metadata=UNSHOWN)

@@ -91,6 +91,30 @@ def test_where_nothing_is_to_be_done_the_next_looks_are_later() -> None:
     assert run.last.rest == 1  # there is somebody to be judged
 
 
+def test_wishes_that_are_never_carried_out_do_not_keep_it_awake_and_are_not_forgotten() -> None:
+    run, made = Run(), period(Group("w0", [*FAN_OUT, background()]))
+    seen = []
+    for _ in range(100):
+        run.last = run.policy.decide(made, run.state)
+        run.state = run.last.state
+        seen.append((run.last.rest, run.last.unwatched, bool(run.last.knobs)))
+    assert seen[20:] == [(2, False, True)] * 80
+
+
+def test_who_is_granted_a_wish_at_last_is_looked_at_as_after_any_other() -> None:
+    run, made = Run(), period(Group("w0", [*FAN_OUT, background()]))
+    for _ in range(20):
+        run.last = run.policy.decide(made, run.state)
+        run.state = run.last.state
+    assert run.live([*FAN_OUT, background()])[4] < 1024
+    joined = [short(4, (1, 8), (2, 8), (3, 8), (4, 8), timer=8), *FAN_OUT[1:], short(5, (0, 8))]
+    for _ in range(BUSY):
+        before = run.knobs
+        run.live(joined)
+        assert run.knobs == before or run.last.rest == 1
+    assert run.weight(4) > 1000
+
+
 @pytest.mark.parametrize("every", [1, 4, 12, 20])
 def test_a_step_of_load_is_answered_within_25_periods_however_late_the_looks_are(every: int) -> None:
     waiting = background(consumed_ms=15, ready_ms=25)

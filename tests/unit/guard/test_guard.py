@@ -259,6 +259,16 @@ def test_while_it_is_off_the_policy_costs_no_more_looks_than_without_a_guard() -
     assert world.history[-1][1].can_wait
 
 
+def test_while_it_is_off_critical_rests_as_it_does_without_a_guard() -> None:
+    world = World(lambda _, acted: 4.5 if acted else 1.5, inner=Critical())
+    world.run_until(lambda: verdicts(world).get("a") is Verdict.HARM, 3 * TWO_SECONDS)
+    assert world.standings["a"].until > world.index + 100
+    world.run(100)
+    rests = [decision.rest for _, decision in world.history[-100:]]
+    assert not any(decision.knobs for _, decision in world.history[-98:])
+    assert rests.count(2) >= 90
+
+
 def test_who_is_gone_is_forgotten_and_who_comes_in_its_place_is_tried() -> None:
     world = World(lambda _, acted: 4.5 if acted else 1.5, acts_on=("a", "b", "c"))
     world.run(TWO_SECONDS)
