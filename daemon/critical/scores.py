@@ -18,6 +18,10 @@ Without any counted wake-up (the level "none") nothing is known: a rule by burst
 with long critical and short background bursts 1.25 times slower. So all score 1, which leaves them as they
 are, unless `guess` is set.
 
+Where chains are counted, but not for all of a workload's vCPUs, as there are more than the monitor has slots
+for, nothing is known of the others: they score what the highest of the counted ones does, which leaves them
+as they are. Where only wakers are told, none is an answer, too: nobody woke it.
+
 Where no critical path is to be seen, all score 1, too, and caps and loans ask who answers (`answers.py`).
 """
 
@@ -76,10 +80,18 @@ def judge(
         rank if rank == FULL else max(rank, _chain(memory, level) * short(memory) // FULL)
         for rank, memory in zip(ranks, memories, strict=True)
     ]
-    judged = [score for score, memory in zip(scores, memories, strict=True) if memory.periods >= SEASONED]
+    unheard = [level is _CHAINS and memory.level is _NONE for memory in memories]
+    judged = [
+        score
+        for score, memory, is_unheard in zip(scores, memories, unheard, strict=True)
+        if memory.periods >= SEASONED and not is_unheard
+    ]
     silent = bool(judged) and max(judged) < SILENT
     if silent or not judged:
         scores = [FULL] * len(memories)
+    elif any(unheard):
+        highest = max(judged)
+        scores = [highest if each else score for each, score in zip(unheard, scores, strict=True)]
     return Scores(scores, ranks, excess, level, silent)
 
 

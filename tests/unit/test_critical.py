@@ -224,6 +224,33 @@ def test_where_nobody_counts_wakeups_nothing_is_changed_and_the_state_says_so(lo
     assert run.state.blind == ("w0",)
 
 
+def uncounted(row: Row) -> Row:
+    """As it is seen where nobody counts its wake-ups."""
+    return replace(row, woken_by=(), wakeups=None, external=None, chain_ms=None)
+
+
+def test_who_has_no_slot_to_be_counted_in_is_left_as_it_is_beside_those_who_have() -> None:
+    main = replace(FAN_OUT[0], woken_by=[(1, 8)])
+    rows = [main, FAN_OUT[1], uncounted(FAN_OUT[2]), uncounted(FAN_OUT[3]), background()]
+    assert Run().live(rows, periods=BUSY) == [1024] * 4 + [146]
+
+
+def test_the_highest_score_of_those_who_are_counted_is_not_below_that_of_the_others() -> None:
+    # chains of half of their time at most: the score of the one, and so of the other
+    half = background(chain_ms=20, wakeups=10)
+    run = Run()
+    run.live([half, background(), uncounted(background())], periods=4, nested=True)
+    seen = scores(run)
+    assert seen[0] == seen[2] < 900
+    assert seen[1] < 100
+
+
+def test_where_only_wakers_are_told_who_has_none_is_background() -> None:
+    # the patched kernel without the column `timers`
+    told = [replace(row, wakeups=None, external=None, chain_ms=None) for row in [*FAN_OUT, background()]]
+    assert Run().live(told, periods=BUSY) == [1024] * 4 + [146]
+
+
 def test_on_request_bursts_alone_decide_where_nobody_counts_wakeups() -> None:
     # 20 of 0.25 ms against 2 of 10 ms
     rows = [Row(5, ready_ms=5, dispatches=20), Row(20, ready_ms=20, dispatches=2)]
