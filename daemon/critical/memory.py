@@ -40,9 +40,11 @@ _NONE, _EDGES, _CHAINS = Counting  # a global costs a tenth of looking a member 
 
 class Memory(NamedTuple):
     """One vCPU's past. `bursts` are wake-ups, `brief` those of them that led to short bursts (scores.py),
-    `led` those by siblings and from outside; these and `wakers` are counts. `level` is what its host counts;
-    `periods` how many steps (STEP_NS) are in this, SEASONED at most. `outward` counts whom it woke outside
-    its workload; 0, too, where its host does not count that.
+    `led` those by siblings and from outside; these and `wakers` are counts. `level` is what its host counts:
+    who ran without any count, where chains were counted, is counted no more. Where only wakers are told,
+    nothing tells that from a vCPU that nobody woke. `periods` is how many steps (STEP_NS) are in this,
+    SEASONED at most. `outward` counts whom it woke outside its workload; 0, too, where its host does not
+    count that.
     """
 
     vcpu: VcpuId
@@ -133,7 +135,7 @@ def remember(
             led_was * decay_percent // 100 + led,
             _merged(woken_was, wakers, present, decay_percent) if woken_was or wakers else wakers,
             min(SEASONED, periods + steps),
-            level or level_was,
+            level or (_NONE if level_was is _CHAINS and dispatches else level_was),
             out * decay_percent // 100 + outward,
         ),
     )

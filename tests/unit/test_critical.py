@@ -13,7 +13,7 @@ import pytest
 from dasec.critical import CriticalParameters, CriticalState
 from dasec.model import Knob
 
-from ..builders import ASLEEP, Group, Row, period, vcpu_id
+from ..builders import ASLEEP, Group, Row, period, unwatched, vcpu_id
 from .critical_life import ASLEEP_ROW, BUSY, FAN_OUT, Run, background, short, times
 
 GUESS = CriticalParameters(guess=True)
@@ -249,6 +249,30 @@ def test_where_only_wakers_are_told_who_has_none_is_background() -> None:
     # the patched kernel without the column `timers`
     told = [replace(row, wakeups=None, external=None, chain_ms=None) for row in [*FAN_OUT, background()]]
     assert Run().live(told, periods=BUSY) == [1024] * 4 + [146]
+
+
+def test_when_counting_ends_all_are_left_alone_at_once_and_the_state_says_so() -> None:
+    run, rows = Run(), [*FAN_OUT, background()]
+    assert run.live(rows, periods=BUSY) == [1024] * 4 + [146]
+    assert run.live(list(map(uncounted, rows))) == [1024] * 5
+    assert isinstance(run.state, CriticalState)
+    assert run.state.blind == ("w0",)
+
+
+def test_who_sleeps_when_counting_ends_keeps_nobody_lowered() -> None:
+    run, rows = Run(), [*FAN_OUT, background()]
+    run.live(rows, periods=BUSY)
+    awake = list(map(uncounted, [*FAN_OUT[1:], background()]))
+    assert run.live([Row(), *awake]) == [1024] * 5
+
+
+def test_periods_in_which_wakeups_are_not_followed_end_no_counting() -> None:
+    run, rows = Run(), [*FAN_OUT, background()]
+    run.live(rows, periods=BUSY)
+    run.step(unwatched(period(Group("w0", rows))), periods=10)
+    assert run.live(rows) == [1024] * 4 + [146]
+    assert isinstance(run.state, CriticalState)
+    assert run.state.blind == ()
 
 
 def test_on_request_bursts_alone_decide_where_nobody_counts_wakeups() -> None:
