@@ -109,8 +109,7 @@ class Critical:
 
     def _judge(self, period: Period, known: CriticalState, ageing: Ageing, calm: Calm) -> Decision:
         """What a period says in which wake-ups were followed, if the host can."""
-        past = _past(known)
-        draft, rules = _Draft(), self.parameters
+        past, draft, rules = _past(known), _Draft(), self.parameters
         looks = [_look(each, period, past, ageing, rules.is_strict(each), draft) for each in period.workloads]
         terms = _Terms(
             rules,
