@@ -95,6 +95,10 @@ class NativeKnob(ABC):
         """A value of the kernel's as the model has it."""
         raise TypeError(f"{self} has no place in the model")
 
+    def taken(self, value: KnobValue) -> KnobValue:
+        """What is in force, in the model, once the kernel was given that: the same, unless it was cut."""
+        return value
+
     def half_written(
         self, ref: KnobRef, prior: NativeValue, ours: Sequence[NativeValue], present: NativeValue
     ) -> bool:

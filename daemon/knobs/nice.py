@@ -42,6 +42,11 @@ class Nice(NativeKnob):
         assert isinstance(value, int), "a number"
         return weight_of_nice(value)
 
+    def taken(self, value: KnobValue) -> KnobValue:
+        """See NativeKnob."""
+        native = self.native(value)
+        return self.model(native) if native in RANGE else value
+
     def shown(self, value: NativeValue) -> object:
         """See NativeKnob."""
         return value

@@ -63,6 +63,11 @@ class GroupWeight(GroupKnob):
         assert isinstance(value, int), "a weight"
         return (value * NEUTRAL_WEIGHT + self._neutral // 2) // self._neutral
 
+    def taken(self, value: KnobValue) -> KnobValue:
+        """See NativeKnob."""
+        native = self.native(value)
+        return self.model(native) if native in self._bounds else value
+
 
 def weight_of_nice(nice: int) -> int:
     """The weight of a thread that has none of its own."""

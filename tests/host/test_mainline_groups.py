@@ -114,6 +114,38 @@ def test_a_thread_alone_in_its_group_is_weighed_there(stage: MainlineStage, grou
     stage.end(vcpu)
 
 
+def test_a_weight_below_the_kernels_least_is_shown_as_what_is_in_force(
+    stage: MainlineStage, group: TestGroup
+) -> None:
+    vcpu = stage.spawn()
+    group.enter(vcpu.pid, "vcpu0")
+    group.set_weight("vcpu0", 512)
+    stage.mainline.observe(roster([vcpu]))
+    assert weigh(stage.mainline, vcpu, 1) is Outcome.APPLIED
+    least = group.weight("vcpu0")
+    assert least > 1
+    assert stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight == least
+    stage.mainline.restore()
+    assert group.weight("vcpu0") == 512
+    stage.end(vcpu)
+
+
+def test_a_group_that_has_the_least_weight_is_not_lowered_and_not_ours(
+    stage: MainlineStage, group: TestGroup
+) -> None:
+    vcpu = stage.spawn()
+    group.enter(vcpu.pid, "vcpu0")
+    group.set_weight("vcpu0", 1)
+    least = stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight
+    assert least is not None
+    (result,) = stage.mainline.apply([Change(vcpu, Knob.WEIGHT, least, 1, "test")])
+    assert result.outcome is Outcome.YIELDED
+    assert "as far as the kernel goes" in result.detail
+    assert stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight == least
+    assert stage.journal.outstanding() == ()
+    stage.end(vcpu)
+
+
 def test_a_group_that_outlives_its_thread_gets_its_weight_back(
     stage: MainlineStage, group: TestGroup
 ) -> None:

@@ -90,6 +90,8 @@ class Actuator:
         kind = thread.kind_of(change.knob)
         if change.new == kind.put_back_by:
             return self._put_back(thread, kind)
+        if kind not in thread.held and kind.taken(change.new) == change.prior != change.new:
+            return Outcome.YIELDED, f"its {kind} is as far as the kernel goes already"
         try:
             moves = self._move_first(thread, thread.weight) if kind.of_group else ()
             return _Intent(index, change, thread, (*moves, self._step(change, thread, kind)))
@@ -180,7 +182,7 @@ class Actuator:
                 return Outcome.REJECTED, error.strerror or str(error)
             ref, _, new = step.write
             known = thread.held.get(ref.kind)
-            value = intent.change.new if ref.kind is not CGROUP else 0
+            value = ref.kind.taken(intent.change.new) if ref.kind is not CGROUP else 0
             before = known.now if known else step.prior
             thread.hold(HeldKnob(ref, step.prior, new, before, value, ref.kind.shown(new)))
         return Outcome.APPLIED, ""

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dasec.knobs.knob import NativeKnob
 from dasec.knobs.masks import AFFINITY
+from dasec.knobs.nice import NICE
 from dasec.knobs.slices import SLICE
 from dasec.knobs.weights import WEIGHT_V1, WEIGHT_V2
 from dasec.model import Core
@@ -45,3 +47,26 @@ def test_masks_are_sorted_tuples_and_come_back(mask: frozenset[Core]) -> None:
 def test_a_slice_beyond_the_kernels_bounds_is_brought_inside() -> None:
     assert SLICE.native(1) == 100_000
     assert SLICE.native(10**12) == 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "weight", "in_force"),
+    [
+        (WEIGHT_V2, 2, 10),
+        (WEIGHT_V2, 7, 10),
+        (WEIGHT_V2, 10_000_000, 102_400),
+        (WEIGHT_V1, 1, 2),
+        (NICE, 1, 15),
+        (NICE, 10**6, 88_818),
+    ],
+)
+def test_a_weight_at_the_kernels_bound_is_what_is_in_force_not_what_was_wished(
+    kind: NativeKnob, weight: int, in_force: int
+) -> None:
+    assert kind.taken(weight) == in_force
+
+
+@pytest.mark.parametrize("kind", [WEIGHT_V1, WEIGHT_V2, NICE])
+@given(weight=st.integers(30, 60_000))
+def test_within_the_kernels_bounds_a_weight_is_taken_as_it_was_wished(kind: NativeKnob, weight: int) -> None:
+    assert kind.taken(weight) == weight
