@@ -80,6 +80,24 @@ def test_other_seeds_say_the_same() -> None:
     assert OTHERS["debian-2"].word("critical") == "gain"
 
 
+def test_nine_machines_are_within_twice_the_p99_of_one_alone_and_so_is_each_lower_number_but_three() -> None:
+    limit_ms, _ = curve.limits_ms(POINTS)
+    assert [point.vms for point in POINTS] == list(range(1, 10))
+    assert [point.vms for point in POINTS if point.worst_ms("scx") > limit_ms] == [3]
+    (three,) = (point for point in POINTS if point.vms == 3)
+    (late,) = (vm for vm in three.block.of("scx").tenants if vm.value("p99") / 1e6 > limit_ms)
+    assert f"{late.value('p99') / 1e6:.2f} ms, since a few of its {late.latencies.count} requests" in PAGE
+    assert f"took up to {late.value('p999') / 1e6:.1f}." in PAGE
+
+
+def test_with_two_other_seeds_none_of_three_machines_is_late_as_the_page_says() -> None:
+    threes = OTHERS["three-2"], OTHERS["three-3"]
+    ours = [vm for cell in threes for run in cell.runs("scx") for vm in run.tenants]
+    assert f"none of three has more than {max(vm.value('p99') for vm in ours) / 1e6:.2f} ms" in PAGE
+    plain = [vm for cell in threes for arm in (NONE, CONTROL) for run in cell.runs(arm) for vm in run.tenants]
+    assert f"up to {max(vm.value('p999') for vm in plain) / 1e6:.1f} ms with these seeds" in PAGE
+
+
 def test_the_daemon_on_our_own_scheduler_takes_nothing_and_partial_mode_little() -> None:
     for cell in ON_IT.values():
         assert {cell.word(arm) for arm in ON_OURS if arm != CONTROL} == {"gain"}
