@@ -17,6 +17,7 @@ from ...linux.cpus import cores_of, isolated
 from ...linux.printable import printable
 from ...reservations.grants import CpuClass
 from ...reservations.take import CpuPlace
+from ..kit.errors import ended_by_signals, said_by
 from ..kit.ratios import FEWEST
 from .trial import Attempt, tried
 
@@ -56,7 +57,7 @@ def classify(amounts: tuple[float, ...], pairs: int, as_json: bool, command: tup
                 ExitStatus.USAGE, f"--cpus {amount:g}: is all that there is: give {len(places) - 1} or less"
             )
     console = Console(stderr=True)
-    with Progress(console=console, transient=True) as bar:
+    with said_by("classify"), ended_by_signals(), Progress(console=console, transient=True) as bar:
         task = bar.add_task("runs", total=2 * pairs * len(amounts))
         trials = list(tried(command, amounts, pairs, places, lambda: bar.advance(task)))
     click.echo(_as_json(trials) if as_json else "\n".join(map(printable, _lines(trials, len(places)))))

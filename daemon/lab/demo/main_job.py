@@ -8,13 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...errors import ExitStatus, Refusal
 from ...model import Capabilities
 from ..kit import facts
 from ..kit.arms import CONTROL, NONE, settings_of
 from ..kit.bench import RunPlan
 from ..kit.blocks import measure_all
-from ..kit.errors import Interrupted, interruptible
+from ..kit.errors import ended_by_signals
 from ..kit.layout import GroupLayout
 from ..kit.needs import capabilities, check_drivers, find_tree
 from ..kit.results import Measured
@@ -92,12 +91,9 @@ def do(wish: Wish, console: Console) -> DemoOutcome:
         "load_tool": facts.version_line([str(find_tool()), "--version"]),
         "capabilities": asdict(able),
     }
-    try:
-        with interruptible():
-            before = look()
-            measured = _measure(wish, plans, tree, console)
-    except Interrupted:
-        raise Refusal(ExitStatus.FAILED, "interrupted: everything it had started is gone") from None
+    with ended_by_signals():
+        before = look()
+        measured = _measure(wish, plans, tree, console)
     changed = changes(before, look())
     names = [one.name for one in wish.situations]
     lines = [line for name, one in zip(names, measured, strict=True) for line in lines_of(name, one)]

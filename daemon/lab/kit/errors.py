@@ -52,3 +52,13 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """As `interruptible`, and says so when the block has cleaned up. Raises Refusal."""
+    try:
+        with interruptible():
+            yield
+    except Interrupted:
+        raise failure("interrupted: everything it had started is gone") from None

@@ -12,6 +12,7 @@ import click
 from ...config.amount import Amount
 from ...errors import ExitStatus, Refusal
 from ...policies import POLICIES
+from ..kit.errors import ended_by_signals, said_by
 from ..kit.writable import ensure_writable
 from .overhead import PERIOD_S, Overhead, measure
 
@@ -73,7 +74,8 @@ def command(
         ensure_writable(plot)
     results = []
     for size in sizes(sweep) if sweep else [vcpus]:
-        results.append(measure(size, periods, active, policy, budget, fan_out=fan_out))
+        with said_by("bench overhead"), ended_by_signals():
+            results.append(measure(size, periods, active, policy, budget, fan_out=fan_out))
         if not as_json:
             click.echo(line(results[-1]))
     if plot is not None:
