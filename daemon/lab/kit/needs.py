@@ -29,9 +29,9 @@ def check_root() -> None:
         raise unable(f"makes cgroups and sets other processes' knobs: run it as root; {WITHOUT_ROOT}")
 
 
-def check_libraries() -> None:
-    """Refusal without the extra `demo`."""
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+def check_libraries(names: Iterable[str] = LIBRARIES) -> None:
+    """Refusal without these of the extra `demo`."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
         raise unable(f"{', '.join(missing)}: not installed: pip install 'dasec[demo]'")
 

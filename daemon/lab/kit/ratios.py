@@ -22,9 +22,6 @@ from enum import StrEnum
 from functools import cache
 from statistics import median
 
-import numpy
-from scipy import stats
-
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 
@@ -74,6 +71,9 @@ def pooled_ratios(by_workload: Sequence[Sequence[float]]) -> tuple[float, ...]:
 def estimate(ratios: Sequence[float], seed: int = 0) -> Estimate:
     """Geometric mean with its bootstrap confidence interval; without end where there are too few: that of two
     is from one to the other, and covers the truth half of the time."""
+    import numpy  # `dasec classify` uses the rest of this file, and does without
+    from scipy import stats
+
     logs = numpy.log(numpy.asarray(ratios, dtype=float))
     centre = float(logs.mean())
     if len(ratios) < MINIMUM_REPETITIONS:
@@ -96,6 +96,8 @@ def _expanded_confidence(count: int) -> float:
     normal quantile in place of Student's; a handful of repetitions needs both put right
     (Hesterberg, The American Statistician 69(4), 2015: expanded percentile interval). In simulation
     it then covers the truth 92 times in 100 with five repetitions, 94 with ten (test_ratios.py)."""
+    from scipy import stats
+
     student = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1))
     tail = float(stats.norm.cdf(-math.sqrt(count / (count - 1)) * student))
     return 1 - 2 * tail

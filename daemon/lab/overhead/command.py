@@ -13,6 +13,7 @@ from ...config.amount import Amount
 from ...errors import ExitStatus, Refusal
 from ...policies import POLICIES
 from ..kit.errors import ended_by_signals, said_by
+from ..kit.needs import check_libraries
 from ..kit.writable import ensure_writable
 from .overhead import PERIOD_S, Overhead, measure
 
@@ -71,6 +72,8 @@ def command(
     really written, to the benchmark's own threads only. Without root the daemon runs dry.
     """
     if plot is not None:
+        with said_by("bench overhead --plot"):
+            check_libraries(("matplotlib",))
         ensure_writable(plot)
     results = []
     for size in sizes(sweep) if sweep else [vcpus]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
@@ -42,3 +45,16 @@ def test_all_cpus_of_the_host_are_no_question() -> None:
     assert isinstance(done.exception, Refusal)
     assert done.exception.status is ExitStatus.USAGE
     assert done.exception.lines[0].startswith(f"--cpus {online}: is all that there is")
+
+
+def test_a_program_is_classified_on_an_installation_without_the_extra() -> None:
+    program = (
+        "import sys\n"
+        "from dasec.lab.kit.needs import LIBRARIES\n"
+        "sys.modules.update(dict.fromkeys(LIBRARIES))\n"
+        "from dasec.lab.classify.command import class_of\n"
+        "from dasec.lab.classify.trial import Attempt\n"
+        f"print(class_of([Attempt(1, {BETTER.quota_s}, {BETTER.cpuset_s})]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{CpuClass.EXCLUSIVE}\n", "")

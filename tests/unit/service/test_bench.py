@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +112,18 @@ def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_measured
         )
         assert isinstance(error, Refusal)
         assert (error.status, len(error.lines)) == (ExitStatus.USAGE, 1)
+
+
+def test_a_picture_without_the_library_is_refused_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    error = CliRunner().invoke(command, ["--vcpus", "2", "--plot", str(tmp_path / "o.png")]).exception
+    assert isinstance(error, Refusal)
+    assert error.status == ExitStatus.HOST
+    assert [line.partition(": not installed")[0] for line in error.lines] == [
+        "bench overhead --plot: matplotlib"
+    ]
 
 
 def test_a_record_that_does_not_exist_yet_has_no_lines(tmp_path: Path) -> None:
