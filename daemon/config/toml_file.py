@@ -3,14 +3,18 @@ be ready for a thousand brackets or a number of five thousand digits."""
 
 from __future__ import annotations
 
-import os
-import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..hosts.host import ROOM
+from ..linux import regular_file
+
 DEEPEST = 16
 """No key of ours is nested deeper than five."""
+
+LONGEST_BYTES = ROOM << 10
+"""16 MiB: a KiB for each thread that there is room for, were each a workload of its own."""
 
 
 class NotToml(Exception):
@@ -37,11 +41,11 @@ def read(path: Path) -> Mapping[str, object]:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Nobody may keep a daemon waiting that reads its file again: of a pipe without a writer, say."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise NotToml("is not a file that can be read again: give one")
-        return file.read()
+    with regular_file.opened(path) as file:
+        content = file.read(LONGEST_BYTES + 1)
+    if len(content) > LONGEST_BYTES:
+        raise NotToml(f"has more than {LONGEST_BYTES >> 20} MiB: give a shorter file")
+    return content
 
 
 _NESTED = "tables or lists are nested too deep: no key of ours is: take them away"

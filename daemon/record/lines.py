@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import mmap
 import os
-import stat
 from collections.abc import Iterator
+from typing import BinaryIO
 
+from ..hosts.host import ROOM
+from ..linux import regular_file
 from .checksum import SEAL_LENGTH, unseal
 
 FIRST_BYTES = b'{"dasec_record":'
@@ -20,6 +22,11 @@ FIRST_BYTES = b'{"dasec_record":'
 
 WHOLE = b',"held":['
 """What only lines have that leave nothing out: in a name, the quotes would have backslashes."""
+
+LONGEST_BYTES = ROOM << 12
+"""Of a line, 64 MiB: 4 KiB for each thread that there is room for."""
+
+TOO_LONG = f"a line has more than {LONGEST_BYTES >> 20} MiB: give a file that `dasec run --record` wrote"
 
 UNREAD = (0, 0)
 """The device and inode of no file: nothing was read yet."""
@@ -45,36 +52,34 @@ class RecordLines:
     def read(self) -> Iterator[bytes]:
         """The lines not read yet, each with the right checksum; none while the record is being turned over.
         A header, and b"" where reading begins anew: nothing of an earlier line holds. Raises Unreadable."""
-        anew = False
         try:
-            with open(self.path, "rb") as file:
+            with regular_file.opened(self.path) as file:
                 status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise Unreadable(
-                        f"{self.path}: is not a regular file: give a record that can be read again"
-                    )
                 if (status.st_dev, status.st_ino) != self._identity or status.st_size < self._offset:
                     self._identity = status.st_dev, status.st_ino
                     self._offset = self._begin(_mapped(file.fileno(), status.st_size))
-                    anew = True
+                    yield b""
                 file.seek(self._offset)
-                data = file.read()
+                for line in lines_of(file):
+                    if len(line) > LONGEST_BYTES:
+                        raise Unreadable(f"{self.path}: {TOO_LONG}")
+                    if not line.endswith(b"\n"):
+                        return
+                    self._offset += len(line)
+                    yield self._checked(line[:-1])
         except FileNotFoundError as error:
             if self._identity == UNREAD:
                 raise Unreadable(f"{self.path}: {error.strerror}: give a readable record") from error
             return
         except OSError as error:
             raise Unreadable(f"{self.path}: {error.strerror}: give a readable record") from error
-        end = data.rfind(b"\n") + 1
-        self._offset += end
-        if anew:
-            yield b""
-        for line in data[:end].split(b"\n")[:-1]:
-            opened = unseal(line, 0 if line.startswith(FIRST_BYTES) else self._chain)
-            if opened is None:
-                raise Unreadable(f"{self.path}: a checksum is wrong: `dasec replay` says where")
-            self._chain = opened[1]
-            yield line
+
+    def _checked(self, line: bytes) -> bytes:
+        opened = unseal(line, 0 if line.startswith(FIRST_BYTES) else self._chain)
+        if opened is None:
+            raise Unreadable(f"{self.path}: a checksum is wrong: `dasec replay` says where")
+        self._chain = opened[1]
+        return line
 
     def _begin(self, data: mmap.mmap | bytes) -> int:
         """Where the last whole line begins, or the header before it if there is none between."""
@@ -87,6 +92,11 @@ class RecordLines:
         before = data[max(start - SEAL_LENGTH - 1, 0) : max(start - 1, 0)]
         self._chain = _chain_after(before) if before else 0
         return start
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Its lines with their ends, the last one perhaps without. One that is too long comes in parts."""
+    return iter(lambda: file.readline(LONGEST_BYTES + 1), b"")
 
 
 def begins_anew(line: bytes) -> bool:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from ..guard import Guarded, GuardParameters, GuardState
+from ..linux import regular_file
 from ..model import Decision, Period, PolicyState
 from ..plan import plan
 from ..policies import POLICIES, TABLES, Parameters, policy_named, unlike_default
@@ -19,7 +20,7 @@ from ..reservations.keep import ReservationState, Reserving
 from ..reservations.parameters import ReservationParameters
 from .checksum import SEAL_LENGTH, unseal
 from .entries import READABLE, Decoder, PeriodLine, change_row, decision_row
-from .lines import MALFORMED
+from .lines import LONGEST_BYTES, MALFORMED, TOO_LONG, lines_of
 
 SHOWN_BYTES = 160
 """How much of a differing decision the message shows."""
@@ -60,8 +61,10 @@ def replay(path: Path) -> Replayed:
     run: _Run | None = None
     periods = changes = 0
     notices: tuple[str, ...] = ()
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+    with regular_file.opened(path) as file:
+        for number, line in enumerate(lines_of(file), start=1):
+            if len(line) > LONGEST_BYTES:
+                raise ReplayFailed(f"{path}:{number}: {TOO_LONG}")
             if not line.endswith(b"\n"):
                 notices = (f"{path}:{number}: is cut short, as a killed daemon leaves it: not replayed",)
                 break

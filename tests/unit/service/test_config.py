@@ -306,6 +306,13 @@ def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, content: bytes, part
     assert f"{path}: {part}" in caught.value.lines[0]
 
 
+def test_a_file_without_an_end_is_one_line_and_takes_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").touch()
+    os.truncate(tmp_path / "c.toml", 1 << 40)
+    with pytest.raises(ConfigError, match="has more than 16 MiB: give a shorter file"):
+        load(tmp_path / "c.toml")
+
+
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file or directory: give a readable file"):
         load(tmp_path / "none.toml")
@@ -313,7 +320,7 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 
 def test_a_file_that_may_keep_a_daemon_waiting_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.toml")
-    with pytest.raises(ConfigError, match="is not a file that can be read again: give one"):
+    with pytest.raises(ConfigError, match="is not a file that can be read again: give a readable file"):
         load(tmp_path / "c.toml")
 
 
