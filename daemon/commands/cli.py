@@ -12,11 +12,11 @@ from ..errors import DIRECTORY, ExitStatus, Refusal
 from ..linux.printable import printable
 from . import streams
 from .of_fleets import fleet
-from .options import json_option
+from .options import StateDirectory, json_option
 
 directory_option = click.option(
     "--directory",
-    type=click.Path(path_type=Path, file_okay=False, readable=False),
+    type=StateDirectory(path_type=Path, readable=False),
     default=DIRECTORY,
     envvar="RUNTIME_DIRECTORY",
     show_default=True,

@@ -112,4 +112,6 @@ def _known(policies: str) -> list[str]:
     if unknown:
         line = f"--policies: {', '.join(unknown)}: unknown: known are {', '.join(sorted(POLICIES))}"
         raise Refusal(ExitStatus.USAGE, line)
+    if not names:
+        raise Refusal(ExitStatus.USAGE, f"--policies: {policies!r}: names none: give some, such as critical")
     return names

@@ -76,7 +76,7 @@ def command(
             check_libraries(("matplotlib",))
         ensure_writable(plot)
     results = []
-    for size in sizes(sweep) if sweep else [vcpus]:
+    for size in [vcpus] if sweep is None else sizes(sweep):
         with said_by("bench overhead"), ended_by_signals():
             results.append(measure(size, periods, active, policy, budget, fan_out=fan_out))
         if not as_json:
@@ -87,7 +87,7 @@ def command(
         draw(results, plot)
         plot.with_suffix(".json").write_text(rendered(results) + "\n", encoding="utf-8")
     if as_json:
-        click.echo(rendered(results if sweep else results[0]))
+        click.echo(rendered(results[0] if sweep is None else results))
 
 
 def sizes(text: str) -> list[int]:

@@ -32,6 +32,16 @@ from .command import FAKE, configuration, dasec
         (["replay", "/nowhere/r"], "dasec: /nowhere/r: No such file or directory: give a readable record"),
         (["bench", "overhead", "--vcpus", "1"], "dasec: Invalid value for '--vcpus'"),
         (["bench", "overhead", "--sweep", "16,x"], "dasec: --sweep: '16,x': give numbers from"),
+        (["bench", "overhead", "--sweep", ""], "dasec: --sweep: '': give numbers from"),
+        (["restore", "--directory", ""], "dasec: Invalid value for '--directory': it is empty: name a"),
+        (
+            ["verify", "--directory", "/dev/null"],
+            "dasec: Invalid value for '--directory': '/dev/null' is not",
+        ),
+        (
+            ["restore", "--directory", "/dev/null/x"],
+            "dasec: Invalid value for '--directory': '/dev/null/x' i",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(arguments: list[str], line: str) -> None:
