@@ -13,7 +13,7 @@ from ..model import Restored
 from ..safety.groups import sweep_probes
 from ..safety.host_lock import HostLock
 from ..safety.journal.directory import MOMENTARY
-from ..safety.journal.journal import Journal
+from ..safety.journal.journal import DIRECTORY, Journal
 from ..safety.keeper import Keeper
 from ..safety.restore import put_all_back, recover
 
@@ -45,11 +45,15 @@ def claimed(directory: Path, otherwise: str = "") -> Iterator[Claim]:
         try:
             journal, notices = Journal.open(directory)
             stack.callback(journal.close)
+        except OSError as error:
+            mend = f"run as root, or name another directory with --directory{otherwise}"
+            raise _refused(error, directory, mend) from error
+        try:
             host = HostLock.take(directory)
             stack.callback(host.close)
         except OSError as error:
-            status = ExitStatus.FAILED if error.errno in MOMENTARY else ExitStatus.HOST
-            raise Refusal(status, _no_directory(error, directory, otherwise)) from error
+            mend = f"the lock of this host is there: run as root{otherwise}"
+            raise _refused(error, DIRECTORY, mend) from error
         for notice in (*notices, *_left_elsewhere(host)):
             LOGGER.warning("%s", notice)
         host.note()
@@ -101,9 +105,9 @@ def _outcome(restored: Restored, where: str) -> Iterator[str]:
     yield from (f"not put back: {line}" for line in restored.failed)
 
 
-def _no_directory(error: OSError, directory: Path, otherwise: str) -> str:
-    """Why there can be no journal, and what still works."""
+def _refused(error: OSError, directory: Path, mend: str) -> Refusal:
+    """The safety modules' own errors say everything themselves."""
+    status = ExitStatus.FAILED if error.errno in MOMENTARY else ExitStatus.HOST
     if error.filename is None and error.strerror:
-        return error.strerror
-    mend = "run as root, or name another directory with --directory"
-    return f"{directory}: {error.strerror}: {mend}{otherwise}"
+        return Refusal(status, error.strerror)
+    return Refusal(status, f"{directory}: {error.strerror}: {mend}")

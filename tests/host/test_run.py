@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -254,6 +255,15 @@ def test_without_root_run_is_one_line_that_says_what_still_works(tmp_path: Path,
     assert answer.status == ExitStatus.HOST
     assert len(answer.errors) == 1
     assert "--dry-run" in answer.errors[0]
+
+
+def test_without_root_a_directory_of_ones_own_is_not_what_is_lacking(open_folder: Path) -> None:
+    config = configuration(open_folder, BUSY)
+    answer = dasec("run", "--config", config, "--directory", open_folder / "state", before=as_nobody())
+    shutil.rmtree(open_folder / "state")
+    assert answer.status == ExitStatus.HOST
+    lock = "dasec: /run/dasec: Permission denied: the lock of this host is there: run as root"
+    assert answer.errors == [f"{lock}; `--dry-run` needs neither"]
 
 
 def test_without_root_a_dry_run_works_on_ones_own_processes(open_folder: Path) -> None:
