@@ -47,6 +47,12 @@ def _policy(name: str) -> str:
     return name
 
 
+def _each_once(pids: tuple[int, ...]) -> tuple[int, ...]:
+    if repeated := [pid for pid, times in Counter(pids).items() if times > 1]:
+        raise ValueError(f"has {repeated[0]} more than once")
+    return pids
+
+
 def _cpus(text: str) -> str:
     if not cpulist.parse(text):
         raise ValueError("names no CPU")
@@ -116,9 +122,11 @@ class HostSection(Section):
 
     @model_validator(mode="after")
     def _serves(self) -> Self:
-        if self.partial and self.backend not in OWN_SCHEDULERS:
+        told = {"partial": self.partial, "vm_level": self.vm_level != VM_LEVEL}
+        key = next((key for key, other in told.items() if other), None)
+        if key is not None and self.backend not in OWN_SCHEDULERS:
             only = " or ".join(OWN_SCHEDULERS)
-            raise ValueError(f'`partial` goes with backend = "{only}" only, not "{self.backend}"')
+            raise ValueError(f'`{key}` goes with backend = "{only}" only, not "{self.backend}"')
         return self
 
 
@@ -160,9 +168,9 @@ class WorkloadSection(Section):
         min_length=1, max_length=200, description="a name that no other workload has"
     )
     share: int | None = Field(default=None, ge=2, le=262144, description="an integer from 2 to 262144")
-    pids: tuple[Annotated[int, Field(ge=1, le=4194304)], ...] | None = Field(
-        default=None, min_length=1, description="a list of process ids such as [4711]"
-    )
+    pids: (
+        Annotated[tuple[Annotated[int, Field(ge=1, le=4194304)], ...], AfterValidator(_each_once)] | None
+    ) = Field(default=None, min_length=1, description="a list of process ids such as [4711]")
     cgroup: Annotated[str, AfterValidator(_cgroup)] | None = Field(
         default=None, description='a path from the hierarchy\'s root such as "/machine.slice/vm1.scope"'
     )
@@ -215,6 +223,12 @@ class ContainersSection(Section):
     )
     most_cpus: float = Field(default=0, ge=0, le=8192, description="an amount of CPUs from 0 to 8192")
 
+    @model_validator(mode="after")
+    def _may_ask(self) -> Self:
+        if self.most_cpus and not self.annotations:
+            raise ValueError("`most_cpus` goes with annotations = true only")
+        return self
+
 
 if TYPE_CHECKING:
     PolicyTables = Section
@@ -229,7 +243,9 @@ class Config(PolicyTables):
     """Everything that the daemon was told, complete: with a table for each class of settings of a policy."""
 
     period_ms: int = Field(default=80, ge=10, le=1000, description="a period from 10 to 1000 ms")
-    policy: Annotated[str, AfterValidator(_policy)] = Field(default="critical", description="")
+    policy: Annotated[str, AfterValidator(_policy)] = Field(
+        default="critical", description='the name of a policy such as "critical"'
+    )
     budget_percent: float | None = Field(
         default=None, ge=0.1, le=100, description="a part of one core from 0.1 to 100 %"
     )

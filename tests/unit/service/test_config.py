@@ -167,6 +167,18 @@ def test_what_was_read_cannot_be_changed() -> None:
             "[host]\npartial = true\n" + WORKLOAD,
             'host: `partial` goes with backend = "sched_ext" only, not "auto"',
         ),
+        (
+            "[host]\nvm_level = 3\nbackend = 'mainline'\n" + WORKLOAD,
+            'host: `vm_level` goes with backend = "sched_ext" only, not "mainline"',
+        ),
+        (
+            "[containers]\nmost_cpus = 1\n" + WORKLOAD,
+            "containers: `most_cpus` goes with annotations = true only",
+        ),
+        (
+            "[[workload]]\nname = 'a'\npids = [7, 1, 7]\n",
+            "workload[0].pids: has 7 more than once: give a list of process ids",
+        ),
         ("[host]\ncpus = '0-'\n" + WORKLOAD, "host.cpus: '0-' is neither a CPU number nor a range"),
         ("[host]\ncpus = ''\n" + WORKLOAD, "host.cpus: names no CPU: give a list of CPUs"),
         ("[host]\ncpus = '3-1'\n" + WORKLOAD, "host.cpus: '3-1' is not a range of CPUs: give a list"),
@@ -267,7 +279,11 @@ def test_all_mistakes_are_said_at_once() -> None:
     ("text", "line"),
     [
         ("guard = false\n", "guard: is false, not a table: write [guard] and its keys below it"),
-        ("policy = 3\n", "policy: is 3, which is wrong: it is no text in quotes"),
+        (
+            "policy = 3\n",
+            "policy: is 3, which is wrong: it is no text in quotes:"
+            ' give the name of a policy such as "critical"',
+        ),
         (
             "[libvirt]\nmetadata = 1\n",
             "libvirt.metadata: is 1, which is wrong: input should be a valid boolean: give true or false",
