@@ -5,6 +5,7 @@ The daemon never calls libvirt; this command does, and the daemon sees the resul
 
 from __future__ import annotations
 
+import sys
 from typing import Protocol
 
 from ..errors import ExitStatus, Refusal
@@ -16,7 +17,8 @@ AFFECT_LIVE, AFFECT_CONFIG = 1, 2
 """libvirt-domain.h: VIR_DOMAIN_METADATA_ELEMENT, VIR_DOMAIN_AFFECT_LIVE and _CONFIG."""
 
 NO_BINDING = (
-    "libvirt's Python binding is not installed: `pip install 'dasec[libvirt]'` builds it"
+    "libvirt's Python binding is not installed: beside Debian's package of dasec install python3-libvirt;"
+    f" else, in the clone, `{sys.executable} -m pip install '.[libvirt]'` builds it"
     " (needs libvirt-dev, pkg-config, gcc and python3-dev)"
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Iterable
 
 from ...errors import ExitStatus, Refusal
@@ -33,7 +34,8 @@ def check_libraries(names: Iterable[str] = LIBRARIES) -> None:
     """Refusal without these of the extra `demo`."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        raise unable(f"{', '.join(missing)}: not installed: pip install 'dasec[demo]'")
+        mend = f"in the clone, `{sys.executable} -m pip install '.[demo]'`"
+        raise unable(f"{', '.join(missing)}: not installed: {mend}")
 
 
 def check_drivers(drivers: Iterable[Driver]) -> None:

@@ -51,7 +51,8 @@ def test_without_the_binding_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "libvirt", None)
     assert vm("enable", "a") == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert "`pip install 'dasec[libvirt]'` builds it" in line
+    assert "beside Debian's package of dasec install python3-libvirt" in line
+    assert f"in the clone, `{sys.executable} -m pip install '.[libvirt]'` builds it" in line
 
 
 @pytest.mark.parametrize("words", [("a\udcff",), ("a", "--connect", "test:///\udcff")])
