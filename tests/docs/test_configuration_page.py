@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from pydantic_core import to_json
 
 from dasec.config.complaints import section_in
 from dasec.config.config import Config
-from dasec.policies import TABLES
+from dasec.policies import POLICIES, TABLES
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/configuration.md").read_text(encoding="utf-8")
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = (REPOSITORY / "docs/configuration.md").read_text(encoding="utf-8")
+PACKAGED = (REPOSITORY / "packaging/deb/etc/dasec.toml").read_text(encoding="utf-8")
 EXAMPLE = PAGE.partition("```toml")[2].partition("```")[0]
 
 
@@ -49,6 +52,13 @@ def in_the_example() -> set[tuple[str, str]]:
 
 def test_the_example_has_every_key() -> None:
     assert in_the_example() == set(keys())
+
+
+@pytest.mark.parametrize("text", [EXAMPLE, PACKAGED])
+def test_the_policies_named_beside_the_key_are_those_that_there_are(text: str) -> None:
+    beside = re.search(r"policy = \S+ +# (.+)", text)
+    assert beside is not None
+    assert {each.split()[0] for each in beside[1].split(" | ")} == set(POLICIES)
 
 
 def test_the_table_has_every_setting_of_a_policy() -> None:
