@@ -18,6 +18,8 @@ BUSY = f'{PROBED}weights = "on"\n'
 takes the probe up to two seconds of both cores at each start."""
 
 PAPER = f'policy = "dasec"\n{BUSY}'
+TOLD = f'policy = "oracle"\n{BUSY}[oracle]\ncritical = ["vcpu-0"]\n'
+"""It writes weights and slices of all other threads, also where nobody waits."""
 
 
 def run(config: Path, state: Path) -> list[str]:

@@ -19,7 +19,7 @@ from guests.waiting import wait_for
 from tests.kin import children
 
 from ..unit.service.command import configuration, dasec
-from .daemons import PAPER, daemon, knobs
+from .daemons import PAPER, TOLD, daemon, knobs
 
 pytestmark = pytest.mark.host
 
@@ -73,7 +73,7 @@ def test_a_group_that_a_killed_daemon_left_and_cannot_go_is_said_at_the_start_an
     tmp_path: Path, busy: list[int]
 ) -> None:
     hierarchy, state = find_hierarchy(), tmp_path / "state"
-    config = configuration(tmp_path, PAPER, f"pids = [{busy[0]}]")
+    config = configuration(tmp_path, TOLD, f"pids = [{busy[0]}]")
     with sleeper() as stranger:
         born = procfs.read_stat(stranger, stranger).start_ticks
         wait_for(lambda: boot_ticks() > born + 1)  # else it might have been born in the group
@@ -96,14 +96,14 @@ def test_a_group_that_a_killed_daemon_left_and_cannot_go_is_said_at_the_start_an
 def test_a_slice_of_a_killed_daemon_that_waits_for_its_thread_is_said_at_the_start(
     tmp_path: Path, busy: list[int]
 ) -> None:
-    before, main = knobs(busy), busy[0]
-    config = configuration(tmp_path, PAPER, f"pids = [{main}]")
+    before, last = knobs(busy), busy[-1]
+    config = configuration(tmp_path, TOLD.replace("own_cgroups = true\n", ""), f"pids = [{busy[0]}]")
     with daemon(tmp_path, config) as process:
-        wait_for(lambda: schedattr.get(main).slice_ns != before[0][0])
+        wait_for(lambda: schedattr.get(last).slice_ns != before[-1][0])
         kill_with_keeper(process)
-    os.sched_setscheduler(main, os.SCHED_FIFO, os.sched_param(1))
+    os.sched_setscheduler(last, os.SCHED_FIFO, os.sched_param(1))
     second = dasec("run", "--config", config, "--periods", "1", "--directory", tmp_path / "state")
-    os.sched_setscheduler(main, os.SCHED_OTHER, os.sched_param(0))
+    os.sched_setscheduler(last, os.SCHED_OTHER, os.sched_param(0))
     line = "held until it is fair again"
     assert [one for one in second.errors if "not put back yet: " in one and one.endswith(line)], second.errors
     assert dasec("restore", "--directory", tmp_path / "state").status == ExitStatus.DONE
