@@ -11,7 +11,8 @@ from experiments.studies.sched_ext.moves import AS_FOUR, AS_ONE, HYBRID, IN_NODE
 from tests.ahead import Ahead
 from tests.vm.errands import TwoCaches
 
-SHORT = TwoCaches(0.3)
+SHORT = TwoCaches(0.45)
+"""In two thirds of that too few threads change caches to compare."""
 FULL = [scene.name for scene in SCENES if not scene.sleep_ms]
 HALF_BUSY, MOSTLY_IDLE = (scene.name for scene in SCENES if scene.sleep_ms)
 LARGE = 4 / 7
