@@ -125,11 +125,37 @@ def test_where_it_cannot_be_made_so_the_whole_host_is_refused_in_one_line(
     assert journal.outstanding() == ()
 
 
-def test_a_process_of_that_name_is_not_the_kernels(rcu: Rcu, journal: Journal) -> None:
+def possible(folder: Path, cpus: str) -> str:
+    """A /sys of a machine that may have these."""
+    place = folder / "devices/system/cpu"
+    place.mkdir(parents=True)
+    (place / "possible").write_text(f"{cpus}\n")
+    return str(folder)
+
+
+def play_it(rcu: Rcu) -> None:
+    """Its name, and nothing of the kernel's own."""
     stat = rcu.proc / f"{rcu.pid}/task/{rcu.pid}/stat"
     stat.write_text(Path(f"/proc/{rcu.pid}/stat").read_text().replace("(sleep)", "(rcu_preempt)"))
-    with rcu_first(journal, str(rcu.proc)):
+
+
+def test_a_process_of_that_name_is_not_the_kernels(rcu: Rcu, journal: Journal, tmp_path: Path) -> None:
+    """On a machine with one CPU, where there may be none."""
+    play_it(rcu)
+    with rcu_first(journal, str(rcu.proc), possible(tmp_path / "sys", "0")):
         assert rcu.priority == ORDINARY
+
+
+def test_where_it_is_not_seen_the_whole_host_is_refused_in_one_line(
+    rcu: Rcu, journal: Journal, tmp_path: Path
+) -> None:
+    """As in a container, from where no thread of the kernel's is seen."""
+    play_it(rcu)
+    said = "RCU is not seen here .*pid namespace.*partial mode"
+    sysfs = possible(tmp_path / "sys", "0-1")
+    with pytest.raises(BpfUnavailable, match=said), rcu_first(journal, str(rcu.proc), sysfs):
+        pytest.fail("it was let in")
+    assert rcu.priority == ORDINARY
 
 
 def test_where_the_kernel_does_not_take_it_after_all_the_command_says_one_line_and_leaves_no_keeper(

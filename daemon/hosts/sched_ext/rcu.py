@@ -14,7 +14,7 @@ from ...bpf.libbpf import BpfUnavailable
 from ...knobs import knob
 from ...knobs.knob import KnobRef, Write
 from ...knobs.realtime import ORDINARY, REAL_TIME
-from ...linux import procfs
+from ...linux import cpus, procfs
 from ...linux.errors import ThreadGone
 from ...log import LOGGER
 from ...model import VcpuId
@@ -24,25 +24,31 @@ from ..threads.ahead import WriteAhead, write_ahead
 
 NAMES = frozenset({"rcu_preempt", "rcu_sched"})
 """Of the thread that waits for each grace period (rcu_spawn_gp_kthread() of kernel/rcu/tree.c), with a kernel
-that can be preempted and without. One for a single CPU has none, and waits for nobody."""
+that can be preempted and without. One for a single CPU has none, and waits for nobody; in a pid namespace of
+one's own no thread of the kernel's is seen."""
 
 FIRST = 1
 """As the kernel itself does with rcutree.kthread_prio=1."""
 
+_WITHOUT = "without which the host may stand still at the scheduler's end: partial mode does not need that"
+
 
 @contextmanager
-def rcu_first(journal: WriteAhead, proc: str = procfs.PROC) -> Iterator[None]:
+def rcu_first(journal: WriteAhead, proc: str = procfs.PROC, sysfs: str = cpus.SYSFS) -> Iterator[None]:
     """Its thread is real-time, unless it was; then what it was before. What cannot be put back stays in the
     journal. Raises BpfUnavailable where it cannot be made so."""
     refs = tuple(KnobRef(thread, REAL_TIME) for thread in _threads(proc))
+    if not refs and len(cpus.possible(sysfs)) > 1:
+        raise BpfUnavailable(
+            f"the thread of RCU is not seen here (in a pid namespace of its own?), {_WITHOUT}"
+        )
     try:
         try:
             for ref in refs:
                 _raise(ref, journal, proc)
         except OSError as error:
             raise BpfUnavailable(
-                f"the thread of RCU cannot be made real-time ({error.strerror}), without which the host may"
-                " stand still at the scheduler's end: partial mode does not need that"
+                f"the thread of RCU cannot be made real-time ({error.strerror}), {_WITHOUT}"
             ) from error
         yield
     finally:
