@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from ..linux import cpus, extwords, sched_ext
+from ..linux import cgroupfs, cpus, extwords, sched_ext
+from ..linux.cgroupfs import Hierarchy
 from ..linux.one_line import one_line
 from ..model import Level
 from .extent import Extent
@@ -254,35 +256,39 @@ def refuse_what_it_cannot_keep(
 
 def limits(cgroups: Path = CGROUPS) -> Iterator[str]:
     """Every CPU limit that is set, in words."""
-    for group in groups(cgroups):
-        if (said := one_line(group / "cpu.max")) and not said.startswith("max"):
-            yield f"{group} has a CPU limit ({said})"
+    tree = _tree(cgroups)
+    for directory in map(tree.directory, groups(cgroups)):
+        if (said := one_line(f"{directory}/cpu.max")) and not said.startswith("max"):
+            yield f"{directory} has a CPU limit ({said})"
 
 
 def no_vms(level: int, cgroups: Path = CGROUPS) -> str | None:
     """In one line, that groups at this depth are no VMs, for want of the cpu controller; None if all are."""
+    tree = _tree(cgroups)
     lacking = [
-        group.relative_to(cgroups)
+        group
         for group in groups(cgroups)
-        if len(group.relative_to(cgroups).parts) == level
-        and not (group / "cpu.weight").exists()
-        and "populated 1" in one_line(group / "cgroup.events")
+        if cgroupfs.depth(group) == level
+        and not os.path.exists(tree.weight_file(group))
+        and "populated 1" in one_line(f"{tree.directory(group)}/cgroup.events")
     ]
     if not lacking:
         return None
-    above = lacking[0].parent
-    others = f"all others of {above}" if above.parts else "all that are in no group"
+    above, _, _ = lacking[0].rpartition("/")
+    others = f"all others of {above[1:]}" if above else "all that are in no group"
     return (
-        f"{lacking[0]}, one of {len(lacking)} such groups at depth {level}, is no VM but shares"
-        f" as one with {others}: no cpu in {cgroups / above / 'cgroup.subtree_control'}"
+        f"{lacking[0][1:]}, one of {len(lacking)} such groups at depth {level}, is no VM but shares"
+        f" as one with {others}: no cpu in {tree.directory(above)}/cgroup.subtree_control"
     )
 
 
-def groups(cgroups: Path = CGROUPS) -> Iterator[Path]:
-    """All of them. Path.rglob() fails (3.11) where one is removed meanwhile."""
-    for directory, below, _ in os.walk(cgroups):
-        below.sort()
-        yield Path(directory)
+def groups(cgroups: Path = CGROUPS) -> tuple[str, ...]:
+    """All of them as /proc names them, outer ones first; none deeper than cgroupfs.DEEPEST."""
+    return _tree(cgroups).below("/", most=sys.maxsize).groups
+
+
+def _tree(cgroups: Path) -> Hierarchy:
+    return Hierarchy(2, str(cgroups), "/")
 
 
 def why_not() -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -130,5 +131,5 @@ def names_of() -> Mapping[int, str]:
     found = {}
     for group in groups():
         with suppress(OSError):
-            found[group.stat().st_ino] = str(group.relative_to(CGROUPS))
+            found[os.stat(f"{CGROUPS}{group}").st_ino] = group[1:]
     return found

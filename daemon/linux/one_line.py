@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from os import PathLike
 
 
-def one_line(path: Path) -> str:
+def one_line(path: str | PathLike[str]) -> str:
     """Without what surrounds it; empty if there is no such file, or it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode(errors="replace").strip()
     except OSError:
         return ""
