@@ -250,6 +250,11 @@ def refuse_what_it_cannot_keep(
         )
     if not (cgroups / "cgroup.controllers").exists():
         raise BpfUnavailable(f"{cgroups} is not cgroup v2, whose groups are the VMs")
+    if (cgroups / "cgroup.type").exists():  # every group has one but the top
+        raise BpfUnavailable(
+            f"{cgroups} shows a part of all groups, as in a container, and CPU limits of the others would not"
+            " be kept: start it in the host's cgroup namespace"
+        )
     for limit in limits(cgroups):
         raise BpfUnavailable(f"{limit}, and sched_ext of 6.12 keeps none")
 

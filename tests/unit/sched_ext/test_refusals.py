@@ -99,6 +99,12 @@ def test_cgroup_v1(host: Host) -> None:
     assert host.refusal().endswith("is not cgroup v2, whose groups are the VMs")
 
 
+def test_a_container_that_does_not_see_the_groups_of_others(host: Host) -> None:
+    """One of them may have a CPU limit."""
+    host.write(host.cgroups / "cgroup.type", "domain\n")
+    assert "CPU limits of the others would not be kept" in host.refusal()
+
+
 def test_a_group_with_a_cpu_limit_is_named(host: Host) -> None:
     host.write(host.cgroups / "machine.slice/b.scope/cpu.max", "50000 100000\n")
     assert "machine.slice/b.scope has a CPU limit (50000 100000)" in host.refusal()
