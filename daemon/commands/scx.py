@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -14,8 +15,9 @@ from rich.live import Live
 from rich.text import Text
 
 from ..bpf.libbpf import BpfUnavailable
-from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, limits, no_vms, options, why_not
+from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, no_vms, options, why_not
 from ..errors import ExitStatus, Refusal
+from ..hosts.sched_ext.limits import LimitWatch
 from ..hosts.sched_ext.probe import BACKEND
 from ..hosts.sched_ext.rcu import rcu_first
 from ..linux.printable import printable
@@ -23,8 +25,6 @@ from ..linux.uninterrupted import STOPPERS
 from ..service.claim import claimed, kept
 
 LOOK_EVERY_S = 1.0
-LIMITS_EVERY = 5
-"""Looks; all groups are gone through for them, some milliseconds where there are hundreds."""
 
 
 def schedule(level: int, directory: Path) -> None:
@@ -81,31 +81,24 @@ def _refused(why: str) -> Refusal:
 
 
 def _told(scheduler: Scheduler) -> bool:
-    """Whether we were told to stop, before the kernel put it out; a terminal shows meanwhile who runs."""
+    """Whether we were told to stop, before the kernel put it out; a terminal shows meanwhile who runs.
+    Refuses where somebody sets a CPU limit: who does means it."""
     console = Console()
     before: list[VmTime] = []
     shown = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
     with shown or nullcontext():
-        looks = 0
+        watch = LimitWatch()
         while scheduler.ended() is None:
             if signal.sigtimedwait(STOPPERS, LOOK_EVERY_S):
                 return True
-            looks += 1
-            if looks % LIMITS_EVERY == 0:
-                _refuse_limits()
+            if (limit := watch.found(time.monotonic_ns())) is not None:
+                raise _refused(f"{limit}: the kernel's own scheduler is back, which keeps it")
             if shown is not None:
                 now = scheduler.vms()
                 lines = list(shares(before, now, names_of()))[: console.height - 1]
                 shown.update(Text("\n".join(map(printable, lines))), refresh=True)
                 before = now
     return False
-
-
-def _refuse_limits() -> None:
-    """One that was set since the scheduler was loaded: who set it means it."""
-    for limit in limits():
-        kept = "the kernel's own scheduler is back, which keeps it"
-        raise Refusal(ExitStatus.HOST, printable(f"scx: {limit}: {kept}"))
 
 
 def shares(before: Sequence[VmTime], now: Sequence[VmTime], names: Mapping[int, str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from ...bpf.edges import WakeEdges
 from ...bpf.extent import Extent
 from ...bpf.libbpf import BpfUnavailable
-from ...bpf.scx import Options, Scheduler, limits, no_vms, options
+from ...bpf.scx import Options, Scheduler, no_vms, options
 from ...bpf.wake_edges import BpfEdges, open_edges
 from ...knobs.knob import Write
 from ...linux.printable import printable
@@ -22,6 +22,7 @@ from ..threads.looks import Looks
 from ..threads.notices import Notices
 from ..threads.thread import ManagedThread
 from .adopt import ExtAdoption
+from .limits import LimitWatch
 from .rcu import rcu_first
 
 FRESH_LOOKS = 10
@@ -31,10 +32,6 @@ so that a daemon that hangs does no lasting harm (docs/decisions/0051-sched-ext-
 LEAST_FRESH_NS, MOST_FRESH_NS = 2_000_000_000, 20_000_000_000
 """At least so long: after looks 80 ms apart the next one may come 1.6 s later (budget.py). And at most: looks
 are hours apart on a host that was suspended."""
-
-LIMITS_EVERY_NS = 3_000_000_000
-"""From one walk over all groups for CPU limits to the next: with a look that comes up to 1.6 s later
-(budget.py) within 5 s, as `dasec scx` does it."""
 
 
 def fresh_until_ns(clock_ns: int, looked_ns: int) -> int:
@@ -57,7 +54,7 @@ class ExtKernel:
         self._scheduler, self.edges = _entered(self._options, settings)
         self._ended = False
         self._attended_ns = 0
-        self._walked_ns = 0
+        self._limits = LimitWatch()
 
     def load(self, journal: WriteAhead) -> None:
         """From now on it schedules. Raises BpfUnavailable where it cannot."""
@@ -87,7 +84,7 @@ class ExtKernel:
         kernel has put it out, or somebody has set a CPU limit."""
         if self._scheduler is None or self._ended:
             return True
-        if (limit := self._limit(clock_ns)) is not None:
+        if (limit := self._limits.found(clock_ns)) is not None:
             self._leave(f"{limit}, which only the kernel's own keeps")
             return False
         if (why := self._scheduler.ended()) is not None:
@@ -119,12 +116,6 @@ class ExtKernel:
             f"our scheduler was put out, and the kernel's own schedules until dasec is started again:"
             f" {printable(why)}",
         )
-
-    def _limit(self, clock_ns: int) -> str | None:
-        if clock_ns < self._walked_ns + LIMITS_EVERY_NS:
-            return None
-        self._walked_ns = clock_ns
-        return next(limits(), None)
 
 
 def _entered(chosen: Options, settings: HostSettings) -> tuple[Scheduler | None, WakeEdges | None]:
