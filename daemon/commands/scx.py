@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from .. import log
 from ..bpf.libbpf import BpfUnavailable
 from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, no_vms, options, why_not
 from ..errors import ExitStatus, Refusal
@@ -30,12 +31,13 @@ LOOK_EVERY_S = 1.0
 def schedule(level: int, directory: Path) -> None:
     """Until a signal. Refuses (status 3) where the kernel does not take it, also when somebody sets a CPU
     limit later; fails (1) if the kernel puts it out."""
+    log.start()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPERS)
-    with _loaded(level, directory) as scheduler:
+    with _loaded(level, directory) as (scheduler, stand_by):
         click.echo(f"dasec scx: schedules since now; VMs are the cgroups at depth {level}")
         if lacking := no_vms(level):
             click.echo(printable(f"dasec scx: {lacking}"))
-        if not _told(scheduler):
+        if not _told(scheduler, stand_by):
             why = scheduler.ended() or "no reason given"
             said = f"scx: the kernel put it out and schedules itself: {printable(why)}"
             raise Refusal(ExitStatus.FAILED, said)
@@ -64,14 +66,16 @@ def schedule_workloads(file: Path, level: int, directory: Path) -> None:
 
 
 @contextmanager
-def _loaded(level: int, directory: Path) -> Iterator[Scheduler]:
-    """With the whole host, and a keeper, which puts RCU's thread back if we are killed."""
+def _loaded(level: int, directory: Path) -> Iterator[tuple[Scheduler, Callable[[], object]]]:
+    """With the whole host, and a keeper, which puts RCU's thread back if we are killed; and what sees to it
+    that both keeper and journal are there."""
+    announcer = log.Announcer()
     if (why := why_not()) is not None:
         raise _refused(why)
-    with claimed(directory) as claim, kept(directory, claim):
+    with claimed(directory) as claim, kept(directory, claim) as keeper:
         try:
             with rcu_first(claim.journal), Scheduler(options(level)) as scheduler:
-                yield scheduler
+                yield scheduler, lambda: claim.stands(announcer) and keeper.ensure()
         except BpfUnavailable as error:
             raise _refused(str(error)) from error
 
@@ -80,7 +84,7 @@ def _refused(why: str) -> Refusal:
     return Refusal(ExitStatus.HOST, f"scx: {why}")
 
 
-def _told(scheduler: Scheduler) -> bool:
+def _told(scheduler: Scheduler, stand_by: Callable[[], object]) -> bool:
     """Whether we were told to stop, before the kernel put it out; a terminal shows meanwhile who runs.
     Refuses where somebody sets a CPU limit: who does means it."""
     console = Console()
@@ -91,6 +95,7 @@ def _told(scheduler: Scheduler) -> bool:
         while scheduler.ended() is None:
             if signal.sigtimedwait(STOPPERS, LOOK_EVERY_S):
                 return True
+            stand_by()
             if (limit := watch.found(time.monotonic_ns())) is not None:
                 raise _refused(f"{limit}: the kernel's own scheduler is back, which keeps it")
             if shown is not None:

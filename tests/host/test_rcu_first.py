@@ -6,20 +6,26 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Self
 
 import pytest
 
+from dasec import log
 from dasec.bpf.libbpf import BpfUnavailable
 from dasec.commands import scx
 from dasec.errors import ExitStatus, Refusal
+from dasec.hosts.sched_ext.limits import LimitWatch
 from dasec.hosts.sched_ext.rcu import FIRST, rcu_first
 from dasec.knobs import realtime
 from dasec.knobs.realtime import ORDINARY, REAL_TIME
 from dasec.linux import procfs, sched_ext
 from dasec.safety.journal.journal import Journal
 from dasec.safety.restore import recover
+from guests.waiting import PATIENCE_S
 from tests.kin import keeper_of
 
 pytestmark = pytest.mark.host
@@ -158,16 +164,59 @@ def test_where_it_is_not_seen_the_whole_host_is_refused_in_one_line(
     assert rcu.priority == ORDINARY
 
 
+class KeeperKiller:
+    """Plays our scheduler, with which the kernel is content until a second keeper is there."""
+
+    def __init__(self, level: int) -> None:
+        self.level, self.killed = level, 0
+        self.ends = time.monotonic() + PATIENCE_S
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ended(self) -> str | None:
+        keeper = keeper_of(os.getpid())
+        if not self.killed and keeper is not None:
+            self.killed = keeper
+            os.kill(keeper, signal.SIGKILL)
+        if keeper not in (None, self.killed):
+            return "a second keeper is there"
+        return "none is there" if time.monotonic() > self.ends else None
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The command without what is this process's own, where the scheduler may be loaded."""
+    monkeypatch.setattr(log, "start", lambda: None)
+    monkeypatch.setattr(signal, "pthread_sigmask", lambda how, mask: set())
+    monkeypatch.setattr(scx, "why_not", lambda: None)
+    monkeypatch.setattr(scx, "options", lambda level: level)
+    return monkeypatch
+
+
+def test_a_keeper_that_is_killed_under_the_command_is_replaced(
+    tmp_path: Path, command: pytest.MonkeyPatch
+) -> None:
+    """Else nobody would put RCU's thread back if the command were killed after it."""
+    command.setattr(scx, "rcu_first", lambda journal: nullcontext())
+    command.setattr(scx, "Scheduler", KeeperKiller)
+    command.setattr(scx, "no_vms", lambda level: None)
+    command.setattr(scx, "LimitWatch", lambda: LimitWatch(list))
+    command.setattr(scx, "LOOK_EVERY_S", 0.05)
+    with pytest.raises(Refusal, match="a second keeper is there"):
+        scx.schedule(2, tmp_path / "state")
+
+
 def test_where_the_kernel_does_not_take_it_after_all_the_command_says_one_line_and_leaves_no_keeper(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, command: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
         raise BpfUnavailable("not today")
 
-    monkeypatch.setattr(scx, "why_not", lambda: None)
-    monkeypatch.setattr(scx, "options", lambda level: level)
-    monkeypatch.setattr(scx, "rcu_first", refused)
-    monkeypatch.setattr(signal, "pthread_sigmask", lambda how, mask: set())
+    command.setattr(scx, "rcu_first", refused)
     with pytest.raises(Refusal) as caught:
         scx.schedule(2, tmp_path / "state")
     assert (caught.value.status, caught.value.lines) == (ExitStatus.HOST, ("scx: not today",))
