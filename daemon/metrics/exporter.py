@@ -15,7 +15,7 @@ from ..config.subject import Subject
 from ..errors import ExitStatus, Refusal
 from ..guard.state import standings_in
 from ..log import Announcer
-from ..model import PolicyState, Shortfall
+from ..model import Capabilities, PolicyState, Shortfall
 from ..record.entries import Entry
 from .families import About, Now, render
 from .tally import Totals
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 
-NOBODY = About("", "", "", False, 0, 0.0, 0.0, True)
+NOBODY = About("", "", "", False, 0, 0.0, 0.0)
 
 
 class Exporter:
@@ -42,14 +42,22 @@ class Exporter:
         self._textfile = Textfile(outlets.textfile, directory) if outlets.textfile else None
         self._about = NOBODY
         self._shortfall: Callable[[], Shortfall] = Shortfall
+        self._capabilities: Callable[[], Capabilities]
         self._tally = Totals()
         self._due_ns = self._rendered_clock_ns = 0
         self.text = b""
         self._endpoint = None if outlets.port is None else self._listen(outlets.port)
 
-    def begin(self, subject: Subject, shortfall: Callable[[], Shortfall] = Shortfall) -> None:
-        """Who it is that counts, and what is left out: known only when the host is there."""
+    def begin(
+        self,
+        subject: Subject,
+        shortfall: Callable[[], Shortfall] = Shortfall,
+        capabilities: Callable[[], Capabilities] | None = None,
+    ) -> None:
+        """Who it is that counts, what is left out, and what the host can do by now: known only when the host
+        is there."""
         self._shortfall = shortfall
+        self._capabilities = capabilities or (lambda: subject.capabilities)
         self._about = About(
             version("dasec"),
             subject.policy,
@@ -58,7 +66,6 @@ class Exporter:
             subject.period_ms,
             time.time(),
             subject.budget_percent / 100,
-            subject.capabilities.weight and subject.capabilities.nested_weight,
         )
         self.text = render(self._about, self._tally, self._now(0, PolicyState())).encode()
 
@@ -107,6 +114,7 @@ class Exporter:
             ) from error
 
     def _now(self, since_ns: int, state: PolicyState) -> Now:
+        can = self._capabilities()
         return Now(
             cpu_s=time.process_time(),
             resident_bytes=_resident_bytes(),
@@ -114,6 +122,7 @@ class Exporter:
             since_ns=since_ns,
             standings=standings_in(state),
             short=self._shortfall(),
+            nested_weight=can.weight and can.nested_weight,
         )
 
     def _put(self, file: Textfile) -> None:

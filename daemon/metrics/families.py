@@ -26,7 +26,6 @@ class About:
     period_ms: int
     started_s: float
     budget_ratio: float
-    nested_weight: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,7 @@ class Now:
     since_ns: int
     standings: Sequence[GuardStanding]
     short: Shortfall
+    nested_weight: bool
 
 
 def render(about: About, tally: Totals, now: Now) -> str:
@@ -60,7 +60,7 @@ def _daemon(about: About, now: Now) -> Iterator[str]:
         "dasec_nested_weight",
         "gauge",
         "0 where no weight is written below a group of a workload's own, as the kernel starves groups.",
-        int(about.nested_weight),
+        int(now.nested_weight),
     )
     yield one("dasec_troubles", "gauge", "Troubles that dasec status shows at present.", now.troubles)
     yield one(

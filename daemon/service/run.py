@@ -31,6 +31,7 @@ from .claim import Claim, claimed, kept
 from .give_way import giving_way
 from .host_alerts import Incidents
 from .live_config import Regime
+from .lost_knobs import LostKnobs, lacking
 from .policy_alerts import Remarks
 from .reservation_alerts import ReservationAlerts
 from .status_file import StatusFile
@@ -103,13 +104,14 @@ def serve(order: Order) -> None:
         for status in statuses:
             stack.callback(status.remove)
         for exporter in exporters:
-            exporter.begin(subject, stage.host.shortfall)
+            exporter.begin(subject, stage.host.shortfall, lambda: stage.host.capabilities)
         counted = edges_counted(stage.host.capabilities.backend, _host_settings(order))
         regime = Regime(order.file, order.config, counted, announcer, order.read)
         stack.callback(regime.close)
         remarks = Remarks(order.config.policy, order.config.period_ms, announcer)
         incidents = Incidents(order.budget_percent, order.config.period_ms, announcer)
-        alerts = (remarks, ReservationAlerts(announcer), incidents)
+        lost = LostKnobs(lambda: stage.host.capabilities, announcer)
+        alerts = (remarks, ReservationAlerts(announcer), incidents, lost)
         unwritten = [Unwritten(order.record)] if order.dry_run else []
         regime.turning = (remarks, *records, *statuses, *exporters)
         regime.asked = (manager, *statuses)
@@ -275,13 +277,8 @@ def _introduce(order: Order, capabilities: Capabilities) -> None:
         order.config.period_ms,
         guarded,
     )
-    for name, works, note in (
-        ("weight", capabilities.weight, capabilities.weight_note),
-        ("rescheduling latency", capabilities.rescheduling_latency, capabilities.rescheduling_latency_note),
-        ("affinity", capabilities.affinity, capabilities.affinity_note),
-    ):
-        if not works:
-            LOGGER.warning("this host has no knob for %s: %s", name, note)
+    for name, why in lacking(capabilities).items():
+        LOGGER.warning("this host has no knob for %s: %s", name, why)
     if POLICIES[order.config.policy].edges is not Level.NONE and not capabilities.wake_edges:
         LOGGER.warning(
             "policy %s does without wake-up sources: %s", order.config.policy, capabilities.wake_edges_note

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from dasec.config.metrics import Outlets
+from dasec.hosts.fake.fake import EXACT
 from dasec.log import Announcer
 from dasec.metrics.exporter import Exporter
 from dasec.model import IDLE, Change, Knob, Limits, Outcome, OwnLimit, Result, Shortfall, Usage
@@ -240,6 +241,17 @@ def test_nothing_is_there_before_the_first_period_but_the_daemon_itself() -> Non
 def test_the_budget_is_a_metric() -> None:
     found = values(text_of(busy_history(1)), "dasec_cpu_budget_ratio")
     assert found == {"": SUBJECT.budget_percent / 100}
+
+
+def test_who_can_write_no_weight_any_more_writes_none_below_groups() -> None:
+    can = [EXACT, EXACT, replace(EXACT, weight=False)]
+    told = Exporter(Outlets(LOOPBACK, None, None, 1), Announcer(), None, Clock())
+    told.begin(SUBJECT, capabilities=iter(can).__next__)
+    found = []
+    for entry in busy_history(2):
+        told.write(entry, STATE)
+        found.append(values(told.text.decode(), "dasec_nested_weight")[""])
+    assert found == [1, 0]
 
 
 def test_a_limit_its_throttling_and_caps_are_told_of_workloads_that_have_one() -> None:
