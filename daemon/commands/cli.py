@@ -9,6 +9,7 @@ import click
 
 from ..config.amount import Amount
 from ..errors import DIRECTORY, ExitStatus, Refusal
+from ..hosts.host import DEEPEST_VM_LEVEL
 from ..linux.printable import printable
 from . import streams
 from .of_fleets import fleet
@@ -213,10 +214,8 @@ def disable(name: str, uri: str) -> None:
 @commands.command()
 @click.option(
     "--level",
-    type=click.IntRange(1, 32),
-    default=2,
-    show_default=True,
-    help="VMs are the cgroups at this depth; 2 is libvirt's and systemd's.",
+    type=click.IntRange(1, DEEPEST_VM_LEVEL),
+    help="VMs are the cgroups at this depth; default: 2, as libvirt's and systemd's, or what FILE says.",
 )
 @click.option(
     "--partial",
@@ -225,7 +224,7 @@ def disable(name: str, uri: str) -> None:
     help="Only the threads of this configuration's workloads; the kernel's own scheduler keeps all others.",
 )
 @directory_option
-def scx(level: int, partial: Path | None, directory: Path) -> None:
+def scx(level: int | None, partial: Path | None, directory: Path) -> None:
     """Schedule this host by our own sched_ext scheduler, until SIGTERM or SIGINT."""
     from .scx import schedule, schedule_workloads
 

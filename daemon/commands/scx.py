@@ -18,6 +18,7 @@ from .. import log
 from ..bpf.libbpf import BpfUnavailable
 from ..bpf.scx import CGROUPS, Scheduler, VmTime, groups, no_vms, options, why_not
 from ..errors import ExitStatus, Refusal
+from ..hosts.host import VM_LEVEL
 from ..hosts.sched_ext.limits import LimitWatch
 from ..hosts.sched_ext.probe import BACKEND
 from ..hosts.sched_ext.rcu import rcu_first
@@ -28,9 +29,10 @@ from ..service.claim import claimed, kept
 LOOK_EVERY_S = 1.0
 
 
-def schedule(level: int, directory: Path) -> None:
+def schedule(chosen: int | None, directory: Path) -> None:
     """Until a signal. Refuses (status 3) where the kernel does not take it, also when somebody sets a CPU
     limit later; fails (1) if the kernel puts it out."""
+    level = VM_LEVEL if chosen is None else chosen
     log.start()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPERS)
     with _loaded(level, directory) as (scheduler, stand_by):
@@ -45,14 +47,16 @@ def schedule(level: int, directory: Path) -> None:
     click.echo("dasec scx: the kernel's own scheduler is back")
 
 
-def schedule_workloads(file: Path, level: int, directory: Path) -> None:
+def schedule_workloads(file: Path, chosen: int | None, directory: Path) -> None:
     """Only the threads of this configuration's workloads: as a daemon that follows them, and whose policy
-    wants nothing. A thread's policy is a knob like others: put back however this ends."""
+    wants nothing. A thread's policy is a knob like others: put back however this ends. `chosen`: a depth of
+    VMs instead of the configuration's."""
     from ..config import config as configuration
     from ..service.run import Order, serve
 
     def read(file: Path) -> configuration.Config:
         told = configuration.load(file)
+        level = told.host.vm_level if chosen is None else chosen
         host = told.host.model_copy(update={"backend": BACKEND, "vm_level": level, "partial": True})
         return told.model_copy(update={"policy": "none", "host": host})
 

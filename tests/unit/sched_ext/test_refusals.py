@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+import click
 import pytest
 
 from dasec.bpf.libbpf import BpfObject, BpfUnavailable
@@ -24,8 +25,10 @@ from dasec.bpf.scx import (
     why_not_tried,
 )
 from dasec.commands import scx
+from dasec.commands.cli import commands
 from dasec.commands.survey import render
 from dasec.errors import ExitStatus, Refusal
+from dasec.hosts.host import DEEPEST_VM_LEVEL
 from dasec.model import Capabilities
 from dasec.service.run import Order
 
@@ -178,6 +181,26 @@ def test_the_command_reads_its_file_at_a_reload_as_at_its_start(
     assert order.read(file) == order.config
     host = order.config.host
     assert (order.config.policy, host.backend, host.vm_level, host.partial) == ("none", "sched_ext", 3, True)
+
+
+@pytest.mark.parametrize(("chosen", "level"), [(None, 4), (2, 2)])
+def test_vms_are_at_the_depth_that_the_file_says_unless_the_command_says_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: int | None, level: int
+) -> None:
+    file = tmp_path / "dasec.toml"
+    file.write_text('[host]\nbackend = "sched_ext"\nvm_level = 4\n[[workload]]\nname = "a"\npids = [1]\n')
+    given: list[Order] = []
+    monkeypatch.setattr(scx, "why_not", lambda: None)
+    monkeypatch.setattr("dasec.service.run.serve", given.append)
+    told = ["--level", str(chosen)] if chosen else []
+    command = ["scx", "--partial", str(file), "--directory", str(tmp_path), *told]
+    commands.main(command, standalone_mode=False)
+    assert [order.config.host.vm_level for order in given] == [level]
+
+
+def test_the_command_takes_no_deeper_level_than_a_configuration() -> None:
+    with pytest.raises(click.BadParameter, match=f"1<=x<={DEEPEST_VM_LEVEL}"):
+        commands.main(["scx", "--level", str(DEEPEST_VM_LEVEL + 1)], standalone_mode=False)
 
 
 def test_what_the_kernel_does_not_take_is_told_by_trying(monkeypatch: pytest.MonkeyPatch) -> None:
