@@ -189,13 +189,15 @@ class BpfObject:
 
     def map_descriptor(self, name: str) -> int:
         """The descriptor of a map, for as long as the object is open."""
-        found = _library().bpf_object__find_map_by_name(_Pointer(self._handle), name.encode())
-        if not found:
-            raise KeyError(f"{self._name} has no map {name}")
-        return int(_library().bpf_map__fd(_Pointer(found)))
+        return int(_library().bpf_map__fd(self._map(name)))
 
     def view(self, name: str, size: int, *, writable: bool = False) -> mmap.mmap:
-        """The values of an array map that was made for it, as memory."""
+        """The values of an array map that was made for it, as memory. Raises ValueError where they have
+        another size than that: the kernel would show a part of them without a word."""
+        found = self._map(name)
+        there = _in_array(_library().bpf_map__value_size(found)) * _library().bpf_map__max_entries(found)
+        if _in_array(size) != there:
+            raise ValueError(f"{self._name} has {there} bytes of {name}, we {size}")
         rights = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         view = mmap.mmap(self.map_descriptor(name), size, mmap.MAP_SHARED, rights)
         self._maps.append(view)
@@ -221,6 +223,12 @@ class BpfObject:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _map(self, name: str) -> ctypes.c_void_p:
+        found = _library().bpf_object__find_map_by_name(_Pointer(self._handle), name.encode())
+        if not found:
+            raise KeyError(f"{self._name} has no map {name}")
+        return _Pointer(found)
 
     def _program(self, name: str) -> ctypes.c_void_p:
         found = _library().bpf_object__find_program_by_name(_Pointer(self._handle), name.encode())
@@ -278,6 +286,11 @@ def load(
         why = _why(-code) + (_for_want_of_rights() if code == -errno.EINVAL else "")
         raise BpfUnavailable(f"the kernel refuses the BPF object {name}: {why}")
     return loaded
+
+
+def _in_array(value_bytes: int) -> int:
+    """What a value takes there (array_map_alloc() of kernel/bpf/arraymap.c)."""
+    return -(-value_bytes // 8) * 8
 
 
 def _for_want_of_rights() -> str:

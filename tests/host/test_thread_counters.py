@@ -20,11 +20,12 @@ from .children import Children, kept_off
 pytestmark = pytest.mark.host
 
 READS = 200
+SEATS, ROW_BYTES = 8, 56
 
 
 @pytest.fixture
 def counters() -> Iterator[ThreadCounters]:
-    made = ThreadCounters(seats=8)
+    made = ThreadCounters(seats=SEATS)
     yield made
     made.close()
 
@@ -39,6 +40,15 @@ def children() -> Iterator[Children]:
 @pytest.fixture
 def core() -> int:
     return max(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("rows", [SEATS - 1, SEATS + 1])
+def test_what_is_to_be_read_as_another_size_than_it_has_is_an_error(rows: int) -> None:
+    with (
+        libbpf.load("thread_counters", sizes={"seats": SEATS, "rows": SEATS}) as loaded,
+        pytest.raises(ValueError, match=f"has {SEATS * ROW_BYTES} bytes of rows, we {rows * ROW_BYTES}"),
+    ):
+        loaded.view("rows", rows * ROW_BYTES)
 
 
 def take(counters: ThreadCounters, seat: int, pid: int) -> bool:
@@ -130,7 +140,7 @@ def test_a_seat_beyond_the_last_is_refused(counters: ThreadCounters, children: C
 
 def test_closing_leaves_no_descriptor_behind() -> None:
     before = os.listdir("/proc/self/fd")
-    made = ThreadCounters(seats=8)
+    made = ThreadCounters(seats=SEATS)
     assert len(os.listdir("/proc/self/fd")) > len(before)
     made.close()
     made.close()
@@ -156,5 +166,5 @@ def test_a_machine_without_the_library_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setattr(libbpf, "LIBRARY", "libbpf-that-nobody-has.so.1")
     libbpf._library.cache_clear()
     with pytest.raises(libbpf.BpfUnavailable, match="apt-get install libbpf1"):
-        ThreadCounters(seats=8)
+        ThreadCounters(seats=SEATS)
     libbpf._library.cache_clear()
