@@ -150,6 +150,34 @@ class BpfObject:
         self._maps: list[mmap.mmap] = []
         self._descriptors: dict[str, int] = {}
 
+    def prepare(
+        self,
+        sizes: Mapping[str, int],
+        without: Collection[str],
+        options: ctypes.Structure | None,
+        operations: str | None,
+        sleepable: Collection[str],
+    ) -> None:
+        """What load() is told of it. Raises KeyError for a name that is not in it: libbpf would follow a null
+        pointer."""
+        library = _library()
+        for name, entries in sizes.items():
+            library.bpf_map__set_max_entries(self._map(name), ctypes.c_uint32(entries))
+        for name in without:
+            library.bpf_program__set_autoload(self._program(name), ctypes.c_bool(False))
+        if options is not None:
+            size = ctypes.c_size_t()
+            place = library.bpf_map__initial_value(self._map(".rodata"), ctypes.byref(size))
+            if size.value != ctypes.sizeof(options):
+                raise ValueError(
+                    f"{self._name} has {size.value} bytes of options, we {ctypes.sizeof(options)}"
+                )
+            ctypes.memmove(place, ctypes.byref(options), size.value)
+        for name in sleepable:
+            library.bpf_program__set_flags(self._program(name), ctypes.c_uint32(_BPF_F_SLEEPABLE))
+        if operations is not None:
+            library.bpf_map__set_map_flags(self._map(operations), ctypes.c_uint32(_BPF_F_LINK))
+
     def program(self, name: str, context: ctypes.Structure) -> Program:
         """The `syscall` program of that name, with its context."""
         return Program(_library().bpf_program__fd(self._program(name)), context)
@@ -172,7 +200,7 @@ class BpfObject:
     def attach_operations(self, name: str) -> None:
         """Let the kernel call the operations (struct_ops) of that map, for as long as this process lives and
         the object is open. Raises BpfUnavailable."""
-        operations = _Pointer(_library().bpf_object__find_map_by_name(_Pointer(self._handle), name.encode()))
+        operations = self._map(name)
         link = _library().bpf_map__attach_struct_ops(operations)
         if not link:
             raise BpfUnavailable(f"the kernel does not take {name}: {_why(ctypes.get_errno())}")
@@ -261,25 +289,11 @@ def load(
     if not handle:
         raise BpfUnavailable(f"libbpf cannot read {name}: {_why(ctypes.get_errno())}")
     loaded = BpfObject(image, name, handle)
-    for map_name, entries in sizes.items():
-        found = library.bpf_object__find_map_by_name(_Pointer(handle), map_name.encode())
-        library.bpf_map__set_max_entries(_Pointer(found), ctypes.c_uint32(entries))
-    for program in without:
-        found = library.bpf_object__find_program_by_name(_Pointer(handle), program.encode())
-        library.bpf_program__set_autoload(_Pointer(found), ctypes.c_bool(False))
-    if options is not None:
-        constants = library.bpf_object__find_map_by_name(_Pointer(handle), b".rodata")
-        size = ctypes.c_size_t()
-        place = library.bpf_map__initial_value(_Pointer(constants), ctypes.byref(size))
-        if size.value != ctypes.sizeof(options):
-            raise ValueError(f"{name} has {size.value} bytes of options, we {ctypes.sizeof(options)}")
-        ctypes.memmove(place, ctypes.byref(options), size.value)
-    for program in sleepable:
-        found = library.bpf_object__find_program_by_name(_Pointer(handle), program.encode())
-        library.bpf_program__set_flags(_Pointer(found), ctypes.c_uint32(_BPF_F_SLEEPABLE))
-    if operations is not None:
-        found = library.bpf_object__find_map_by_name(_Pointer(handle), operations.encode())
-        library.bpf_map__set_map_flags(_Pointer(found), ctypes.c_uint32(_BPF_F_LINK))
+    try:
+        loaded.prepare(sizes, without, options, operations, sleepable)
+    except BaseException:
+        loaded.close()
+        raise
     code = library.bpf_object__load(_Pointer(handle))
     if code < 0:
         loaded.close()

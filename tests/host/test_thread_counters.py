@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -40,6 +40,22 @@ def children() -> Iterator[Children]:
 @pytest.fixture
 def core() -> int:
     return max(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param(lambda: libbpf.load("thread_counters", sizes={"nobody": 1}), id="map"),
+        pytest.param(lambda: libbpf.load("thread_counters", sizes={}, without=["nobody"]), id="left out"),
+        pytest.param(lambda: libbpf.load("thread_counters", sizes={}, sleepable=["nobody"]), id="sleepable"),
+        pytest.param(lambda: libbpf.load("thread_counters", sizes={}, operations="nobody"), id="operations"),
+    ],
+)
+def test_what_an_object_does_not_have_is_an_error_and_no_crash(
+    load: Callable[[], libbpf.BpfObject],
+) -> None:
+    with pytest.raises(KeyError, match="thread_counters has no (map|program) nobody"):
+        load()
 
 
 @pytest.mark.parametrize("rows", [SEATS - 1, SEATS + 1])
