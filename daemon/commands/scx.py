@@ -104,7 +104,7 @@ def _told(scheduler: Scheduler, stand_by: Callable[[], object]) -> bool:
                 raise _refused(f"{limit}: the kernel's own scheduler is back, which keeps it")
             if shown is not None:
                 now = scheduler.vms()
-                lines = list(shares(before, now, names_of()))[: console.height - 1]
+                lines = fitting([*shares(before, now, names_of())], max(1, console.height - 1))
                 shown.update(Text("\n".join(map(printable, lines))), refresh=True)
                 before = now
     return False
@@ -122,8 +122,15 @@ def shares(before: Sequence[VmTime], now: Sequence[VmTime], names: Mapping[int, 
         yield f"{used_ns / 1e9:>10.1f} {used_ns / total_ns:>7.0%} {critical:>9.0%} {vm.weight:>7}  {name}"
 
 
+def fitting(lines: Sequence[str], room: int) -> Sequence[str]:
+    """So many of them, the last of which says how many are left out."""
+    if len(lines) <= room:
+        return lines
+    return [*lines[: room - 1], f"… {len(lines) - room + 1} more"]
+
+
 def _since(vm: VmTime, then: VmTime | None) -> tuple[int, int]:
-    if then is None or then.used_ns > vm.used_ns:  # another VM in the same slot
+    if then is None or then.used_ns > vm.used_ns:  # its group has been given the cpu controller anew
         return vm.used_ns, vm.critical_ns
     return vm.used_ns - then.used_ns, vm.critical_ns - then.critical_ns
 

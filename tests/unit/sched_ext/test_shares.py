@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dasec.bpf.scx import VmTime
-from dasec.commands.scx import shares
+from dasec.commands.scx import fitting, shares
 
 S = 1_000_000_000
 NAMES = {7: "machine.slice/web.scope", 8: "machine.slice/batch.scope"}
@@ -29,3 +29,9 @@ def test_between_two_looks_only_what_was_used_meanwhile_counts() -> None:
 def test_a_vm_whose_group_was_made_anew_counts_from_its_beginning() -> None:
     _, only = shares([VmTime(9, 100, 3 * S, 0)], [VmTime(9, 100, S, 0)], NAMES)
     assert only.split() == ["1.0", "100%", "0%", "100", "gone"]
+
+
+def test_what_a_terminal_has_no_room_for_is_counted() -> None:
+    lines = ["head", "most", "less", "least"]
+    assert fitting(lines, 4) == lines
+    assert fitting(lines, 3) == ["head", "most", "… 2 more"]
