@@ -14,6 +14,7 @@ from ..errors import ExitStatus, Refusal
 from ..hosts.host import VM_LEVEL
 from ..hosts.open import probe
 from ..hosts.probe.binding import Binding, binding_limits
+from ..hosts.sched_ext.rcu import unseen
 from ..linux.printable import printable
 from ..model import Capabilities
 
@@ -24,7 +25,7 @@ def show(as_json: bool) -> None:
     """Probe and print. Refuses (status 3) if nothing at all can be controlled here."""
     # The default would end us without leaving the groups and processes on which we try things.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    found, why_not, binding = probe(), why_not_tried(VM_LEVEL), binding_limits()
+    found, why_not, binding = probe(), why_not_tried(VM_LEVEL) or unseen(), binding_limits()
     said = {
         **asdict(found),
         "own_scheduler": why_not is None,

@@ -16,10 +16,11 @@ import pytest
 
 from dasec import log
 from dasec.bpf.libbpf import BpfUnavailable
-from dasec.commands import scx
+from dasec.commands import scx, survey
 from dasec.errors import ExitStatus, Refusal
+from dasec.hosts.fake.fake import EXACT
 from dasec.hosts.sched_ext.limits import LimitWatch
-from dasec.hosts.sched_ext.rcu import FIRST, rcu_first
+from dasec.hosts.sched_ext.rcu import FIRST, rcu_first, unseen
 from dasec.knobs import realtime
 from dasec.knobs.realtime import ORDINARY, REAL_TIME
 from dasec.linux import procfs, sched_ext
@@ -162,6 +163,19 @@ def test_where_it_is_not_seen_the_whole_host_is_refused_in_one_line(
     with pytest.raises(BpfUnavailable, match=said), rcu_first(journal, str(rcu.proc), sysfs):
         pytest.fail("it was let in")
     assert rcu.priority == ORDINARY
+
+
+def test_a_probe_says_so_too(
+    rcu: Rcu, command: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.setattr(survey, "why_not_tried", lambda level: None)
+    command.setattr(survey, "probe", lambda: EXACT)
+    command.setattr(survey, "binding_limits", lambda: [])
+    command.setattr(signal, "signal", lambda number, handler: None)
+    for why_not, said in ((unseen(str(rcu.proc)), "yes"), ("RCU is not seen here", "no ")):
+        command.setattr(survey, "unseen", lambda why=why_not: why)
+        survey.show(as_json=False)
+        assert f"own scheduler         {said}" in capsys.readouterr().out
 
 
 class KeeperKiller:

@@ -37,11 +37,9 @@ _WITHOUT = "without which the host may stand still at the scheduler's end: parti
 def rcu_first(journal: WriteAhead, proc: str = procfs.PROC, sysfs: str = cpus.SYSFS) -> Iterator[None]:
     """Its thread is real-time, unless it was; then what it was before. What cannot be put back stays in the
     journal. Raises BpfUnavailable where it cannot be made so."""
+    if (why := unseen(proc, sysfs)) is not None:
+        raise BpfUnavailable(why)
     refs = tuple(KnobRef(thread, REAL_TIME) for thread in _threads(proc))
-    if not refs and len(cpus.possible(sysfs)) > 1:
-        raise BpfUnavailable(
-            f"the thread of RCU is not seen here (in a pid namespace of its own?), {_WITHOUT}"
-        )
     try:
         try:
             for ref in refs:
@@ -57,6 +55,13 @@ def rcu_first(journal: WriteAhead, proc: str = procfs.PROC, sysfs: str = cpus.SY
         journal.settle(done.settled())
         for line in done.summary().failed:
             LOGGER.warning("not put back: %s: run `dasec restore`", line)
+
+
+def unseen(proc: str = procfs.PROC, sysfs: str = cpus.SYSFS) -> str | None:
+    """In one line, that its thread is not seen from here; None if it is, or there is none."""
+    if any(_threads(proc)) or len(cpus.possible(sysfs)) < 2:
+        return None
+    return f"the thread of RCU is not seen here (in a pid namespace of its own?), {_WITHOUT}"
 
 
 def _raise(ref: KnobRef, journal: WriteAhead, proc: str) -> None:
