@@ -12,6 +12,8 @@ import pytest
 
 from dasec.bpf import libbpf
 from dasec.bpf.thread_counters import State, ThreadCounters, ThreadTotals
+from dasec.hosts.host import HostSettings
+from dasec.hosts.sched_ext import kernel
 from dasec.linux import procfs
 from guests.waiting import wait_for
 
@@ -184,3 +186,17 @@ def test_a_machine_without_the_library_says_what_to_install(monkeypatch: pytest.
     with pytest.raises(libbpf.BpfUnavailable, match="apt-get install libbpf1"):
         ThreadCounters(seats=SEATS)
     libbpf._library.cache_clear()
+
+
+def test_a_scheduler_that_is_refused_leaves_no_counters_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise libbpf.BpfUnavailable("not today")
+
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    monkeypatch.setattr(kernel, "_entered", refused)
+    before = descriptors()
+    with pytest.raises(libbpf.BpfUnavailable, match="not today"):
+        kernel.ExtKernel(HostSettings())
+    assert descriptors() <= before

@@ -51,7 +51,11 @@ class ExtKernel:
             self._notices.say("groups that are no VMs", printable(lacking))
         self._switches = settings.partial and not settings.dry_run
         self._loaded = ExitStack()
-        self._scheduler, self.edges = _entered(self._options, settings)
+        try:
+            self._scheduler, self.edges = _entered(self._options, settings)
+        except BaseException:
+            self._stock.close()
+            raise
         self._ended = False
         self._attended_ns = 0
         self._limits = LimitWatch()
