@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from dasec.lab.kit.arms import schedule
+
 
 class Named(Protocol):
     """What is measured: a cell of an experiment. Two of one name are one."""
@@ -36,9 +38,10 @@ class Block(Generic[CellT]):
 def blocks_of(
     cells: Sequence[CellT], arms: Sequence[str], repetitions: int, seed: int
 ) -> Iterator[Block[CellT]]:
-    """Every cell once a repetition, in another order each time; so are the arms of each block, by the cell's
-    name, so that no arm is always the first of its guest where an experiment is one cell."""
+    """Every cell once a repetition, in another order each time. The arms of a cell take turns in being the
+    first; who begins follows from the cell's name, so that no arm is always the first of its guest where an
+    experiment is one cell."""
+    orders = {cell.name: schedule(arms, repetitions, f"{seed}/{cell.name}") for cell in cells}
     for repetition in range(repetitions):
         for cell in random.Random(f"{seed}/{repetition}").sample(cells, len(cells)):
-            shuffler = random.Random(f"{seed}/{repetition}/{cell.name}")
-            yield Block(cell, repetition, tuple(shuffler.sample(arms, len(arms))))
+            yield Block(cell, repetition, orders[cell.name][repetition])

@@ -32,9 +32,9 @@ from .situations import Situation
 AS_PROBED = '\n[host]\nweights = "on"\n'
 """What trying found is told once, at the start: each daemon would try again."""
 
-FIRST, OTHERS = 12, 7
+FIRST, OTHERS = 12, 6
 """Repetitions: the first situation is the one that the sentence at the end is about. Twelve bear one that
-stalls, however long (robust.py)."""
+stalls, however long (robust.py). In each multiple of three every arm is equally often the first."""
 
 
 @dataclass(frozen=True, slots=True)

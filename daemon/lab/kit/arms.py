@@ -65,7 +65,15 @@ def arms_for(policies: Sequence[str]) -> tuple[str, ...]:
     return (NONE, CONTROL, *dict.fromkeys(policy for policy in policies if policy != NONE))
 
 
-def schedule(arms: Sequence[str], repetitions: int, seed: int) -> tuple[tuple[str, ...], ...]:
-    """The order of the arms in each repetition: shuffled each time, the same for the same seed."""
+def schedule(arms: Sequence[str], repetitions: int, seed: int | str) -> tuple[tuple[str, ...], ...]:
+    """The order of the arms in each repetition, the same for the same seed: in as many repetitions as there
+    are arms each comes once in each place, and in as many more with each other one before and behind it
+    (docs/decisions/0125-first-is-slower.md)."""
     shuffler = random.Random(seed)
-    return tuple(tuple(shuffler.sample(list(arms), len(arms))) for _ in range(repetitions))
+    orders: list[tuple[str, ...]] = []
+    while len(orders) < repetitions:
+        drawn = tuple(shuffler.sample(list(arms), len(arms)))
+        for one in (drawn, drawn[::-1]):
+            turned = [one[place:] + one[:place] for place in range(len(one))]
+            orders += shuffler.sample(turned, len(turned))
+    return tuple(orders[:repetitions])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from dasec.lab.kit.arms import arms_for
+from dasec.lab.kit.arms import arms_for, schedule
 from dasec.lab.kit.scenario import SERVICE, Scenario, Tenant, Timing
 from guests.memcached import VCPUS
 
@@ -78,10 +77,10 @@ class Wish:
 
     def orders(self) -> Iterator[tuple[float, int, tuple[str, ...]]]:
         """Ratio after ratio, because guests take long to boot; the arms of a repetition follow each other."""
-        shuffler = random.Random(self.seed)
         for ratio in sorted(self.ratios):
-            for repetition in range(self.repetitions):
-                yield ratio, repetition, tuple(shuffler.sample(self.arms, len(self.arms)))
+            orders = schedule(self.arms, self.repetitions, f"{self.seed}/{ratio}")
+            for repetition, order in enumerate(orders):
+                yield ratio, repetition, order
 
     def cells(self) -> tuple[Cell, ...]:
         """Each place of a client at each ratio."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -96,9 +98,18 @@ def test_each_repetition_has_every_arm_once_in_an_order_that_the_seed_gives(
     assert all(sorted(order) == sorted(arms) for order in orders)
 
 
-def test_no_arm_always_comes_first() -> None:
-    first = {order[0] for order in schedule(arms_for(["dasec", "static"]), 40, seed=1)}
-    assert len(first) == 4
+@given(st.integers(0, 2**31 - 1), st.integers(2, 6), st.integers(1, 3))
+def test_every_arm_is_equally_often_in_each_place(seed: int, count: int, times: int) -> None:
+    arms = [f"arm-{number}" for number in range(count)]
+    orders = schedule(arms, times * count, seed)
+    for place in zip(*orders, strict=True):
+        assert Counter(place) == dict.fromkeys(arms, times)
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_with_three_arms_six_repetitions_have_all_orders_once(seed: int) -> None:
+    arms = arms_for(["dasec"])
+    assert sorted(schedule(arms, 6, seed)) == sorted(permutations(arms))
 
 
 def test_the_module_says_where_its_numbers_come_from() -> None:
