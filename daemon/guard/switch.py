@@ -134,8 +134,10 @@ def _first(was: T | None, wanted: T | None, now: T | None) -> T | None:
 
 
 def followed(prior: KnobTable, period: Period) -> KnobTable:
-    """The same, where a mask was wished, with what its vCPU may use now. Whoever changed that since the wish
+    """The same without knobs that are not ours now: what they hold once they are again is what was before the
+    policy. And where a mask was wished, with what its vCPU may use now. Whoever changed that since the wish
     meant it, and the mask before the policy would be theirs by now."""
+    prior = _without_others(prior, period)
     if all(was.affinity is None for _, was in prior):
         return prior
     allowed_of = {vcpu.id: vcpu.allowed for workload in period.workloads for vcpu in workload.vcpus}
@@ -146,6 +148,23 @@ def followed(prior: KnobTable, period: Period) -> KnobTable:
             else (vcpu, was)
             for vcpu, was in prior
         ]
+    )
+
+
+def _without_others(prior: KnobTable, period: Period) -> KnobTable:
+    hidden = {
+        vcpu: kept
+        for vcpu, was in prior
+        if (present := period.knobs.get(vcpu)) and None in present and (kept := _kept(was, present)) != was
+    }
+    return tuple([(vcpu, hidden.get(vcpu, was)) for vcpu, was in prior]) if hidden else prior
+
+
+def _kept(was: Knobs, present: Knobs) -> Knobs:
+    return Knobs(
+        None if present.weight is None else was.weight,
+        None if present.rescheduling_latency_ns is None else was.rescheduling_latency_ns,
+        None if present.affinity is None else was.affinity,
     )
 
 

@@ -272,6 +272,22 @@ def test_a_weight_that_is_held_goes_back_when_its_group_becomes_its_workloads_ow
         assert group.weight(str(one)) == 1024
 
 
+def test_a_groups_weight_that_somebody_sets_before_we_ever_wrote_it_is_what_it_has_without_us(
+    stage: MainlineStage, group: TestGroup
+) -> None:
+    vcpu = stage.spawn()
+    group.enter(vcpu.pid, "vm")
+    assert stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight == 1024
+    group.set_weight("vm", 4096)
+    assert weigh(stage.mainline, vcpu) is Outcome.YIELDED
+    assert group.weight("vm") == 4096
+    assert [stage.mainline.observe(roster([vcpu])).knobs[vcpu].weight for _ in range(2)] == [None, 4096]
+    assert weigh(stage.mainline, vcpu) is Outcome.APPLIED
+    stage.mainline.restore()
+    assert group.weight("vm") == 4096
+    stage.end(vcpu)
+
+
 def test_threads_of_one_process_get_a_group_each(stage: MainlineStage) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

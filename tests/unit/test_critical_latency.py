@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dasec.critical import CriticalParameters
 from dasec.critical.latency import delay
-from dasec.model import Period
+from dasec.model import Knobs, Period
 
 from ..builders import Group, Row, period, vcpu_id
 from .critical_life import BUSY, FAN_OUT, Run, background, short
@@ -112,3 +112,14 @@ def test_a_score_between_a_quarter_and_a_half_changes_nothing() -> None:
 
     assert [wanted_ms(score, 4000) for score in (249, 250, 499)] == [5, None, None]
     assert [wanted_ms(score, 5000) for score in (249, 499, 500)] == [None, None, 4]
+
+
+def test_a_knob_that_is_nobodys_for_one_look_is_as_found_when_it_comes_back() -> None:
+    run, yielding = Run(), vcpu_id(0, 4)
+    run.live([*FAN_OUT, background()], periods=BUSY)
+    for theirs in (Knobs(None, None, None), Knobs(2048, 8_000_000, None)):
+        run.knobs = {**run.knobs, yielding: theirs}
+        run.step(period(Group("w0", [*FAN_OUT, background()])))
+    assert run.latency_ms(4) == 10
+    run.live([background()] * 5, periods=100)
+    assert (run.latency_ms(4), run.weight(4)) == (8, 2048)

@@ -110,6 +110,7 @@ class FakeHost:
         self._threads: dict[Numbers, FakeThread] = {}
         self._held: dict[tuple[VcpuId, Knob], _Held] = {}
         self._yielded: set[tuple[VcpuId, Knob]] = set()
+        self._anew: set[tuple[VcpuId, Knob]] = set()
         self._managed: set[VcpuId] = set()
         self._terms: dict[VcpuId, Terms | None] = {}
         self._watching = True
@@ -161,8 +162,12 @@ class FakeHost:
         self._threads[vcpu.pid, vcpu.tid] = replace(thread, core=Core(core))
 
     def meddle(self, vcpu: VcpuId, knob: Knob, value: KnobValue) -> None:
-        """Somebody else writes a knob."""
+        """Somebody else writes a knob. A weight or latency that we do not hold is missing in the next look,
+        so that policies forget what it was."""
         self._set(vcpu, knob, value)
+        is_told_so = knob in (Knob.WEIGHT, Knob.RESCHEDULING_LATENCY) and vcpu in self._managed
+        if is_told_so and (vcpu, knob) not in self._held:
+            self._anew.add((vcpu, knob))
 
     def turn(self, vcpu: VcpuId, policy: str) -> None:
         """Somebody changes the thread's scheduling policy; only "fair" ones are ours."""
@@ -204,12 +209,14 @@ class FakeHost:
         managed = {one.id for one in seen}
         self._put_back([key for key in self._held if key[0] not in managed])
         self._managed = managed
+        shown = {one.id: self._shown(one) for one in seen}
+        self._anew.clear()
         return Snapshot(
             self._clock_ns,
             self._topology,
             tuple(workloads),
             {one.id: _counters(one) for one in seen},
-            {one.id: self._shown(one) for one in seen},
+            shown,
             dict(self._limits(workloads)),
             unwatched=self._capabilities.wake_edges and not self._watching,
         )
@@ -245,6 +252,8 @@ class FakeHost:
             return Result(change, Outcome.VANISHED, "not managed (any more)")
         if thread.policy != "fair":
             return Result(change, Outcome.REJECTED, f"not touched: {thread.policy}")
+        if key in self._anew:
+            return Result(change, Outcome.YIELDED, f"somebody else set its {change.knob}")
         present = _value(thread, self._shown(thread), change.knob)
         if present is None or key in self._yielded:
             return Result(change, Outcome.YIELDED, "not ours to write")
@@ -320,13 +329,13 @@ class FakeHost:
 
     def _shown(self, thread: FakeThread) -> Knobs:
         can = self._capabilities
-        vcpu = thread.id
+        vcpu, hidden = thread.id, self._yielded | self._anew
         return Knobs(
-            thread.knobs.weight if can.weight and (vcpu, Knob.WEIGHT) not in self._yielded else None,
+            thread.knobs.weight if can.weight and (vcpu, Knob.WEIGHT) not in hidden else None,
             thread.knobs.rescheduling_latency_ns
-            if can.rescheduling_latency and (vcpu, Knob.RESCHEDULING_LATENCY) not in self._yielded
+            if can.rescheduling_latency and (vcpu, Knob.RESCHEDULING_LATENCY) not in hidden
             else None,
-            thread.knobs.affinity if can.affinity and (vcpu, Knob.AFFINITY) not in self._yielded else None,
+            thread.knobs.affinity if can.affinity and (vcpu, Knob.AFFINITY) not in hidden else None,
         )
 
     def _living(self, vcpu: VcpuId) -> FakeThread:

@@ -163,7 +163,7 @@ class _ProcessLines:
         return found
 
     def _compare(self, columns: Columns) -> list[ManagedThread]:
-        """Knobs that hold something else than we wrote; of knobs that we do not hold, the present value."""
+        """Knobs that hold something else than we wrote; those that we do not hold are taken anew."""
         foreign: list[ManagedThread] = []
         members, known = self.members, self._knobs
         both = zip(columns.granularities, columns.weights, strict=True)
@@ -178,24 +178,24 @@ class _ProcessLines:
             known[tid] = words
             granularity, weight = words
             if held_granularity is None:
-                _show(thread, GRANULARITY, thread.knobs.rescheduling_latency_ns, granularity)
+                _look_at(thread, GRANULARITY, thread.knobs.rescheduling_latency_ns, granularity)
             elif held_granularity.shown != granularity:
                 foreign.append(thread)
             if thread.weight is not None:
                 continue
             if held_weight is None:
-                _show(thread, THREAD_WEIGHT, thread.knobs.weight, weight)
+                _look_at(thread, THREAD_WEIGHT, thread.knobs.weight, weight)
             elif held_weight.shown != weight:
                 foreign.append(thread)
         return foreign
 
 
-def _show(thread: ManagedThread, kind: NativeKnob, shown: int | None, word: bytes) -> None:
+def _look_at(thread: ManagedThread, kind: NativeKnob, shown: int | None, word: bytes) -> None:
     """A knob that was left to somebody else shows nothing, whatever it holds."""
-    if shown is not None:
-        value = thread.model_of(kind, dasecfile.knob_word(word))
-        if value != shown:
-            thread.show(kind, value)
+    if shown is None or kind.serves is None:
+        return
+    if thread.model_of(kind, dasecfile.knob_word(word)) != shown:
+        thread.take_anew(kind.serves)
 
 
 def _core(thread: ManagedThread, last: Core) -> Core:

@@ -32,6 +32,10 @@ Verdict = tuple[Outcome, str]
 _NO_ROOM = (Outcome.REJECTED, "not written: the journal is full, and this knob is not in it")
 
 
+class _SetByOthers(Exception):
+    """What was decided on is not so any more."""
+
+
 class _Step(NamedTuple):
     """One write, and the value that `restore` will aim at."""
 
@@ -97,6 +101,8 @@ class Actuator:
             return _Intent(index, change, thread, (*moves, self._step(change, thread, kind)))
         except ThreadGone as gone:
             return Outcome.VANISHED, str(gone)
+        except _SetByOthers as theirs:
+            return Outcome.YIELDED, str(theirs)
         except OSError as error:
             return Outcome.REJECTED, error.strerror or str(error)
 
@@ -254,6 +260,12 @@ def _as_decided_on(thread: ManagedThread, kind: NativeKnob, found: NativeValue) 
         known = thread.given_quota or bandwidth.NO_QUOTA
         if found != known and not found.startswith(f"{known} "):
             raise OSError(errno.EBUSY, f"somebody else gave {thread.group} another quota")
+    if kind.serves not in (Knob.WEIGHT, Knob.RESCHEDULING_LATENCY):
+        return
+    is_in_ours = kind.of_group and thread.weight is not None and thread.weight.origin is not None
+    if not is_in_ours and thread.model_of(kind, found) != thread.knobs[_FIELDS[kind.serves]]:
+        thread.take_anew(kind.serves)
+        raise _SetByOthers(f"somebody else set its {kind} to {found}")
 
 
 def _open_weight(file: str) -> int:

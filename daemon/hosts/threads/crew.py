@@ -10,7 +10,7 @@ from ...knobs.masks import AFFINITY
 from ...knobs.quotas import QUOTA
 from ...linux import affinity, procfs
 from ...linux.errors import ThreadGone
-from ...model import Core, Knobs, Restored, Vcpu, VcpuId, Workload
+from ...model import Core, Knob, Knobs, Restored, Vcpu, VcpuId, Workload
 from ...roster import Member, RosterEntry
 from ..host import MOST_THREADS
 from . import shares
@@ -66,6 +66,7 @@ class Crew:
         self._threads: dict[Numbers, ManagedThread] = {}
         self.by_id: dict[VcpuId, ManagedThread] = {}
         self.knobs: dict[VcpuId, Knobs] = {}
+        self._anew: dict[tuple[VcpuId, Knob], None] = {}
         self.skipped: dict[Numbers, str] = {}
         """Threads of the roster that are left alone, and why."""
 
@@ -182,8 +183,15 @@ class Crew:
         return self._settling.ask_some(self.threads()) | self._settling.ask_those_left(self.threads())
 
     def show_settled(self) -> bool:
-        """Weights that found another place in the last look are shown from now on. True: there are some."""
+        """What was found anew in the last look is shown from now on. True: there is something."""
         return self._settling.show(self.by_id)
+
+    def take_anew(self) -> None:
+        """Read the knobs that others have set while we did not hold them; this look has none of them yet."""
+        for who, knob in self._anew:
+            if who in self.by_id:
+                self._settling.read_anew(self.by_id[who], knob)
+        self._anew.clear()
 
     @staticmethod
     def _mask(thread: ManagedThread) -> frozenset[Core]:
@@ -274,7 +282,7 @@ class Crew:
         found.workload = workload
         self._threads[numbers] = found
         self.by_id[found.id] = found
-        found.post_on(self.knobs)
+        found.post_on(self.knobs, self._anew)
         for other in self.threads():
             if other is not found and other.weight is not None and other.weight.group == found.group:
                 self._check_group(other)

@@ -227,6 +227,7 @@ class ThreadsHost:
         if differs:
             self._list_workloads()
         self._read_back.look_at_weights()
+        self._crew.take_anew()
 
 
 def _unseen(thread: ManagedThread) -> Counters:

@@ -5,6 +5,9 @@ the host gives it any (adopt.py). A server that forks has company for as long as
 shares a group is asked again: at once when one of ours left it or was moved, else about once a second, in
 turn. Of those that share it with another of ours nothing is read but the group that they are in, one of them
 in a look (docs/decisions/0077-nice-inside-a-group.md).
+
+A weight or latency that somebody sets before we ever wrote it comes to the policy in the same way: a look
+without, then the new one (docs/decisions/0121-set-before-us.md).
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from ...linux.errors import HierarchyMissing, ThreadGone
-from ...model import VcpuId
+from ...linux.procfs import PROC
+from ...model import Knob, VcpuId
+from .adopt import number_held, weight_shown
 from .company import has_to_itself
 from .interface import Adopts
 from .looks import in_turn
@@ -33,7 +38,7 @@ class Settling:
         self._watch = watch
         self._spare = spare
         self._turn = 0
-        self._found: dict[VcpuId, int | None] = {}
+        self._found: dict[tuple[VcpuId, Knob], int | None] = {}
         self._left: set[str] = set()
 
     def left(self, group: str) -> None:
@@ -41,15 +46,24 @@ class Settling:
         self._left.add(group)
 
     def show(self, by_id: Mapping[VcpuId, ManagedThread]) -> bool:
-        """The weights of places that were found in the last look. That one has told the policy that their
-        threads had none, so it takes these for new. True: there are some."""
+        """What was found in the last look: weights of other places, and knobs that others have set. That look
+        has told the policy that their threads had none, so it takes these for new. True: there are some."""
         found, self._found = self._found, {}
-        for who, weight in found.items():
+        for (who, knob), value in found.items():
             thread = by_id.get(who)
-            kind = thread.weight_kind() if thread is not None else None
-            if thread is not None and kind is not None:
-                thread.show(kind, weight)
+            if thread is None:
+                continue
+            kind = thread.weight_kind() if knob is Knob.WEIGHT else thread.kind_of(knob)
+            if kind is not None:
+                thread.show(kind, value)
         return bool(found)
+
+    def read_anew(self, thread: ManagedThread, knob: Knob) -> None:
+        """What it is now goes to the policy at the next look. One that cannot be read stays hidden."""
+        with suppress(ThreadGone, OSError):
+            is_of_group = knob is Knob.WEIGHT and thread.weight is not None
+            found = weight_shown(thread.weight) if is_of_group else number_held(thread, knob, PROC)
+            self._found[thread.id, knob] = found
 
     def settle(self, thread: ManagedThread) -> bool:
         """Find the place of a weight that was put back. True: the thread is in another group than it was."""
@@ -57,7 +71,7 @@ class Settling:
         close_weight(thread)
         before, thread.crowded = thread.group, True
         with suppress(ThreadGone, OSError):
-            self._found[thread.id] = self._adoption.settle(thread)
+            self._found[thread.id, Knob.WEIGHT] = self._adoption.settle(thread)
         if thread.group == before:
             return False
         self.left(before)

@@ -92,6 +92,7 @@ class ManagedThread:
     held: dict[NativeKnob, HeldKnob] = field(default_factory=dict)
     glanced: dict[NativeKnob, object] = field(default_factory=dict)
     _board: dict[VcpuId, Knobs] = field(default_factory=dict)
+    _anew: dict[tuple[VcpuId, Knob], None] = field(default_factory=dict)
 
     @property
     def id(self) -> VcpuId:
@@ -170,10 +171,17 @@ class ManagedThread:
         held = self.held.get(AFFINITY)
         return held is not None and isinstance(held.value, frozenset) and held.value <= cores
 
-    def post_on(self, board: dict[VcpuId, Knobs]) -> None:
-        """Keep this thread's entry of `board` up to date from now on."""
-        self._board = board
+    def post_on(self, board: dict[VcpuId, Knobs], anew: dict[tuple[VcpuId, Knob], None]) -> None:
+        """Keep this thread's entry of `board` up to date from now on, and enter in `anew` what is not to be
+        taken for what it was."""
+        self._board, self._anew = board, anew
         board[self.id] = self.knobs
+
+    def take_anew(self, knob: Knob) -> None:
+        """Somebody has set a knob that we do not hold since the model saw it. In the next look it has none,
+        so that policies forget what it was, and in the one after that the present one (settling.py)."""
+        self.show(self.kind_of(knob), None)
+        self._anew[self.id, knob] = None
 
     def show(self, kind: NativeKnob, value: KnobValue | None) -> None:
         """What the model shall see in this knob; None: it is not ours to write."""

@@ -17,7 +17,7 @@ from dasec.knobs.masks import AFFINITY
 from dasec.knobs.patched import GRANULARITY, THREAD_WEIGHT
 from dasec.knobs.weights import weight_of_nice
 from dasec.linux.procfs import KeptThread
-from dasec.model import Core, Counters, Knobs, ThreadState, Vcpu, VcpuId
+from dasec.model import Core, Counters, Knob, Knobs, ThreadState, Vcpu, VcpuId
 
 from .tree import Tree, dasec_line, dasec_text, stat_line, with_timers
 
@@ -41,7 +41,7 @@ class Machine:
             kept = KeptThread(MINE, tid, tree.proc)
             knobs = Knobs(1024, 2_000_000, frozenset({Core(0), Core(1)}))
             thread = ManagedThread(Vcpu(who, "vcpu", frozenset()), kept, 0, Core(0), knobs, "/", None)
-            thread.defaults = DEFAULTS
+            thread.take_up(DEFAULTS)
             self.threads.append(thread)
             self.counters[who] = Counters(0, 0, 0, ThreadState.UNKNOWN, Core(0))
         self.sampler = FileSampler(self.threads, self.counters, self.files)
@@ -154,12 +154,20 @@ def test_a_knob_written_back_before_we_looked_is_seen_after_our_write(tree: Tree
     assert found_foreign(one.look(line(MINE))) == [thread]
 
 
-def test_a_knob_that_we_do_not_hold_is_shown_as_it_is_now(tree: Tree) -> None:
+def test_a_knob_that_somebody_sets_and_we_do_not_hold_is_hidden_and_to_be_taken_anew(tree: Tree) -> None:
     one = Machine(tree, (MINE,))
-    one.look(line(MINE, granularity="300", weight="2048"))
-    assert one.threads[0].knobs[:2] == (2048, 300)
+    (thread,) = one.threads
+    anew: dict[tuple[VcpuId, Knob], None] = {}
+    thread.post_on({}, anew)
     one.look(line(MINE))
-    assert one.threads[0].knobs[:2] == (1024, 2_000_000)
+    assert (thread.knobs[:2], anew) == ((1024, 2_000_000), {})
+    one.look(line(MINE, granularity="300", weight="2048"))
+    assert thread.knobs[:2] == (None, None)
+    assert list(anew) == [(thread.id, Knob.RESCHEDULING_LATENCY), (thread.id, Knob.WEIGHT)]
+    thread.show(GRANULARITY, 300)
+    thread.show(THREAD_WEIGHT, 2048)
+    one.look(line(MINE, granularity="300", weight="2048", run_ns=5))
+    assert thread.knobs[:2] == (2048, 300)
 
 
 def test_a_knob_that_was_left_to_somebody_else_stays_hidden(tree: Tree) -> None:
