@@ -165,13 +165,14 @@ def restore(directory: Path, force: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def replay(file: Path) -> None:
     """Decide a record again; fail at the first difference."""
-    from ..record.replay import ReplayFailed
+    from ..record.replay import NoRecord, ReplayFailed
     from ..record.replay import replay as replay_file
 
     try:
         verdict = replay_file(file)
     except ReplayFailed as error:
-        raise Refusal(ExitStatus.FAILED, str(error)) from error
+        status = ExitStatus.USAGE if isinstance(error, NoRecord) else ExitStatus.FAILED
+        raise Refusal(status, str(error)) from error
     except OSError as error:
         raise Refusal(ExitStatus.USAGE, f"{file}: {error.strerror}: give a readable record") from error
     for notice in verdict.notices:

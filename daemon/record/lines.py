@@ -28,6 +28,8 @@ LONGEST_BYTES = ROOM << 12
 
 TOO_LONG = f"a line has more than {LONGEST_BYTES >> 20} MiB: give a file that `dasec run --record` wrote"
 
+EMPTY = "is empty: give a file that `dasec run --record` wrote"
+
 UNREAD = (0, 0)
 """The device and inode of no file: nothing was read yet."""
 
@@ -56,6 +58,8 @@ class RecordLines:
             with regular_file.opened(self.path) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_dev, status.st_ino) != self._identity or status.st_size < self._offset:
+                    if self._identity == UNREAD and not status.st_size:
+                        raise Unreadable(f"{self.path}: {EMPTY}")
                     self._identity = status.st_dev, status.st_ino
                     self._offset = self._begin(_mapped(file.fileno(), status.st_size))
                     yield b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -20,7 +21,7 @@ from ..reservations.keep import ReservationState, Reserving
 from ..reservations.parameters import ReservationParameters
 from .checksum import SEAL_LENGTH, unseal
 from .entries import READABLE, Decoder, PeriodLine, change_row, decision_row
-from .lines import LONGEST_BYTES, MALFORMED, TOO_LONG, lines_of
+from .lines import EMPTY, FIRST_BYTES, LONGEST_BYTES, MALFORMED, TOO_LONG, lines_of
 
 SHOWN_BYTES = 160
 """How much of a differing decision the message shows."""
@@ -33,8 +34,16 @@ class ReplayFailed(Exception):
     """The record does not say what the policy would have done; the message begins with FILE:LINE."""
 
 
+class NoRecord(ReplayFailed):
+    """Nobody recorded anything in this file."""
+
+
 class _Differs(Exception):
     """What is wrong with one line."""
+
+
+class _NoHeader(_Differs):
+    """It should be a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +66,31 @@ class _Run:
 
 
 def replay(path: Path) -> Replayed:
-    """Re-decide every period of the record. Raises ReplayFailed or OSError."""
+    """Re-decide every period of the record. Raises ReplayFailed, of which NoRecord is one, or OSError."""
     run: _Run | None = None
     periods = changes = 0
     notices: tuple[str, ...] = ()
     with regular_file.opened(path) as file:
         for number, line in enumerate(lines_of(file), start=1):
+            if number == 1 and not line.startswith(FIRST_BYTES):
+                raise NoRecord(f"{path}:1: {NO_HEADER}")
             if len(line) > LONGEST_BYTES:
                 raise ReplayFailed(f"{path}:{number}: {TOO_LONG}")
             if not line.endswith(b"\n"):
                 notices = (f"{path}:{number}: is cut short, as a killed daemon leaves it: not replayed",)
                 break
             try:
-                if run is None or line.startswith(b'{"dasec_record"'):
+                if run is None or line.startswith(FIRST_BYTES):
                     run = _begin(line[:-1])
                 else:
                     changes += _redecide(run, line[:-1])
                     periods += 1
             except _Differs as difference:
-                raise ReplayFailed(f"{path}:{number}: {difference}") from difference
+                is_none = number == 1 and isinstance(difference, _NoHeader)
+                failed = NoRecord if is_none else ReplayFailed
+                raise failed(f"{path}:{number}: {difference}") from difference
+        if not os.fstat(file.fileno()).st_size:
+            raise NoRecord(f"{path}: {EMPTY}")
     if not periods:
         raise ReplayFailed(f"{path}: holds no period: give a file that `dasec run --record` wrote")
     return Replayed(periods, changes, notices)
@@ -87,7 +102,7 @@ def _begin(line: bytes) -> _Run:
         header = json.loads(line)
         schema = header["dasec_record"]
     except MALFORMED as error:
-        raise _Differs(NO_HEADER) from error
+        raise _NoHeader(NO_HEADER) from error
     if schema not in READABLE:
         known = " and ".join(map(str, READABLE))
         raise _Differs(f"record schema {schema}, this dasec reads {known}: replay with the one that wrote it")
@@ -98,7 +113,7 @@ def _begin(line: bytes) -> _Run:
         name, given, remembered = header["policy"], header["parameters"], header["state"]
         known_here = name in POLICIES
     except MALFORMED as error:
-        raise _Differs(NO_HEADER) from error
+        raise _NoHeader(NO_HEADER) from error
     if not known_here:
         raise _Differs(f"no policy named {name!r} in this build: replay with the one that wrote it")
     try:

@@ -118,6 +118,25 @@ def test_run_on_the_fake_host_records_what_replays(tmp_path: Path) -> None:
     assert ": 20 periods, " in replayed.out
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"root:x:0:0\n", b"root", b"", b'{"a": 1}\n{"b": 2}\n', b"\x00\xff\n", None],
+    ids=["text", "unended text", "nothing", "other JSON", "bytes", "directory"],
+)
+@pytest.mark.parametrize("command", [["replay"], ["explain", "web", "--record"], ["top", "--record"]])
+def test_what_is_no_record_is_wrong_usage_in_one_line_of_whoever_reads_records(
+    tmp_path: Path, command: list[str], content: bytes | None
+) -> None:
+    file = tmp_path / "r"
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_bytes(content)
+    answer = dasec(*command, file)
+    assert (answer.status, len(answer.errors), answer.out) == (ExitStatus.USAGE, 1, "")
+    assert str(file) in answer.errors[0]
+
+
 def test_a_changed_byte_makes_replay_fail_with_its_line(tmp_path: Path) -> None:
     config = configuration(tmp_path, "period_ms = 10\n" + FAKE)
     dasec("run", "--config", config, "--periods", "5", "--record", tmp_path / "r")

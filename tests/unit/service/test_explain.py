@@ -169,7 +169,7 @@ def test_json_is_what_a_program_reads(tmp_path: Path) -> None:
     [
         (None, "No such file or directory: give a readable record"),
         (b"root:x:0:0\n", "is not a DASEC record: give a file that `dasec run --record` wrote"),
-        (b"", "holds no period yet: try again in a second"),
+        (b"", "is empty: give a file that `dasec run --record` wrote"),
     ],
 )
 def test_a_file_that_tells_nothing_is_one_line(tmp_path: Path, content: bytes | None, expected: str) -> None:

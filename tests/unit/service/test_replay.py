@@ -175,7 +175,7 @@ def test_a_header_in_the_middle_begins_anew(recorded: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "holds no period: give a file that"),
+        (b"", "is empty: give a file that"),
         (b"root:x:0:0\n", ":1: not the header of a DASEC record"),
         (b"[]\n", ":1: not the header of a DASEC record"),
         (
