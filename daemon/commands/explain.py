@@ -122,16 +122,15 @@ def explain(path: Path, name: str, status: Status | None) -> Story:
 
 def _end(path: Path) -> tuple[Seen, Grounds, Costs]:
     """The last period of a record, the last write of each knob, and what limits cost. Raises Refusal."""
-    last, grounds, costs = None, Grounds(), Costs()
+    last, tail, costs = None, RecordTail(path), Costs()
     try:
-        for last in RecordTail(path).read():
-            grounds.read(last.line, last.layout)
+        for last in tail.read():
             costs.add(last.period)
     except Unreadable as error:
         raise Refusal(ExitStatus.USAGE, str(error)) from error
     if last is None:
         raise Refusal(ExitStatus.FAILED, f"{path}: holds no period yet: try again in a second")
-    return last, grounds, costs
+    return last, tail.grounds, costs
 
 
 def _limit(workload: Workload, last: Seen, costs: Costs) -> LimitStory | None:

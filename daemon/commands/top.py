@@ -20,7 +20,7 @@ from ..linux import cpulist
 from ..linux.printable import printable
 from ..model import IDLE, NO_KNOBS, Knob, Knobs, Workload
 from ..record.lines import Unreadable
-from ..record.provenance import Ground, Grounds
+from ..record.provenance import Ground
 from ..record.tail import RecordTail, Seen
 from ..service.status import POLICY_OFF, Status
 from .explain import record_of
@@ -63,13 +63,11 @@ class Recent:
     def __init__(self, tail: RecordTail) -> None:
         self._tail = tail
         self._seen: deque[Seen] = deque()
-        self.grounds = Grounds()
 
     def look(self) -> Seen:
         """The last period. Raises Refusal if there is none, or the record cannot be read."""
         try:
             for seen in self._tail.read():
-                self.grounds.read(seen.line, seen.layout)
                 self._seen.append(seen)
                 self._forget()
         except Unreadable as error:
@@ -122,7 +120,7 @@ class Recent:
             ready_ns / max(dispatches, 1) / 1e6,
             100 * stopped_ns / length_ns,
             last.period.knobs.get(vcpu.id, NO_KNOBS),
-            _last(list(chain.from_iterable(self.grounds.of(vcpu.id, knob) for knob in Knob)), last),
+            _last(list(chain.from_iterable(self._tail.grounds.of(vcpu.id, knob) for knob in Knob)), last),
         )
 
 

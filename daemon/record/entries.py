@@ -40,6 +40,7 @@ from ..model import (
     VcpuId,
     Workload,
 )
+from .shape import wrong_key
 
 SCHEMA = 2
 """Raised when a line changes its meaning."""
@@ -264,7 +265,10 @@ class Decoder:
 
     def period(self, body: bytes) -> tuple[Period, PeriodLine]:
         """The Period of a line, and the line. KeyError, ValueError and the like: not a period line."""
-        line = cast(PeriodLine, json.loads(body))
+        content = json.loads(body)
+        if (key := wrong_key(content)) is not None:
+            raise ValueError(f"{key!r} is missing or not of its form" if key else "no object")
+        line = cast(PeriodLine, content)
         if "topology" in line:
             self._topology = read_topology(line["topology"])
         if "workloads" in line:

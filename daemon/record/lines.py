@@ -78,6 +78,15 @@ class RecordLines:
         except OSError as error:
             raise Unreadable(f"{self.path}: {error.strerror}: give a readable record") from error
 
+    def not_a_period(self, error: Exception) -> Unreadable:
+        """Of the line read last: its checksum is right and its content is not."""
+        try:
+            with regular_file.opened(self.path) as file:
+                number = file.read(self._offset).count(b"\n")
+        except OSError:
+            return Unreadable(f"{self.path}: a line is not a period ({error!r})")
+        return Unreadable(f"{self.path}:{number}: not a period of a record ({error!r})")
+
     def _checked(self, line: bytes) -> bytes:
         opened = unseal(line, 0 if line.startswith(FIRST_BYTES) else self._chain)
         if opened is None:
@@ -106,11 +115,6 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
 def begins_anew(line: bytes) -> bool:
     """Is nothing of the lines before it needed to read on, and nothing of them true?"""
     return not line or line.startswith(FIRST_BYTES)
-
-
-def not_a_period(path: str, error: Exception) -> Unreadable:
-    """A line whose checksum is right and whose content is not."""
-    return Unreadable(f"{path}: a line is not a period ({error!r}): `dasec replay` says which")
 
 
 def _mapped(descriptor: int, size: int) -> mmap.mmap | bytes:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ..model import Period
 from .entries import Decoder, PeriodLine, VcpuOrder
-from .lines import MALFORMED, RecordLines, begins_anew, not_a_period
+from .lines import MALFORMED, RecordLines, begins_anew
+from .provenance import Grounds
 
 
 class Seen(NamedTuple):
@@ -24,6 +25,8 @@ class RecordTail:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
+        self.grounds = Grounds()
+        """Of the periods that were read."""
         self._lines = RecordLines(path)
         self._decoder = Decoder()
 
@@ -38,6 +41,7 @@ class RecordTail:
     def _decoded(self, line: bytes) -> Seen:
         try:
             period, parsed = self._decoder.period(line)
+            self.grounds.read(parsed, self._decoder.layout)
         except MALFORMED as error:
-            raise not_a_period(self.path, error) from error
+            raise self._lines.not_a_period(error) from error
         return Seen(period, parsed, self._decoder.layout)
