@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Iterator, Sequence
 from statistics import median
 
@@ -49,6 +50,11 @@ def classify(amounts: tuple[float, ...], pairs: int, as_json: bool, command: tup
 
     COMMAND shall do the same work each time and exit with 0; its output is dropped. Needs root.
     """
+    if shutil.which(command[0]) is None:
+        raise Refusal(
+            ExitStatus.USAGE,
+            f"classify: {command[0]}: is no program that can be run: give a path, or a name that PATH has",
+        )
     unbalanced = isolated()
     places = {cpu: CpuPlace(*place) for cpu, place in cores_of().items() if cpu not in unbalanced}
     for amount in amounts:

@@ -33,6 +33,15 @@ from .command import FAKE, configuration, dasec
         (["bench", "overhead", "--vcpus", "1"], "dasec: Invalid value for '--vcpus'"),
         (["bench", "overhead", "--sweep", "16,x"], "dasec: --sweep: '16,x': give numbers from"),
         (["bench", "overhead", "--sweep", ""], "dasec: --sweep: '': give numbers from"),
+        (
+            ["classify", "--cpus", "0.5", "--", "/nowhere/x", "-v"],
+            "dasec: classify: /nowhere/x: is no program",
+        ),
+        (["classify", "--cpus", "0.5", "no-such-program"], "dasec: classify: no-such-program: is no program"),
+        (
+            ["classify", "--cpus", "0.5", "/dev/null"],
+            "dasec: classify: /dev/null: is no program that",
+        ),
         (["restore", "--directory", ""], "dasec: Invalid value for '--directory': it is empty: name a"),
         (
             ["verify", "--directory", "/dev/null"],
