@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from ...errors import ExitStatus, Refusal
@@ -15,6 +15,7 @@ from ...linux import bandwidth, cgroupfs, cpulist
 from ...linux.cgroupfs import Hierarchy
 from ...reservations.take import CpuPlace, take
 from ...safety.groups import probe_group
+from ..kit.errors import undisturbed
 from ..kit.ratios import Estimate, robust
 
 PERIOD_US = 100_000
@@ -68,7 +69,7 @@ def tried(
         raise Refusal(ExitStatus.HOST, f"cannot limit a group's CPU time: {error}: run as root") from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def _limited() -> Iterator[tuple[str, str]]:
     """A group of our own: its quota's file, and the one by which processes enter. It goes with us, or by the
     next `dasec restore`."""
@@ -103,12 +104,22 @@ def _run(command: Sequence[str], cpus: frozenset[int], members: str) -> float:
     """How long one run takes."""
     arguments = ["sh", "-c", _ENTER, members, cpulist.render(cpus), *command]
     began_s = time.monotonic()
-    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
-    took_s = time.monotonic() - began_s
-    if done.returncode:
+    with contextlib.ExitStack() as stack:
+        with undisturbed():
+            process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            stack.callback(_kill, process)
+        status = process.wait()
+        took_s = time.monotonic() - began_s
+    if status:
         shown = " ".join(command)
         raise Refusal(
             ExitStatus.FAILED,
-            f"{shown}: ended with status {done.returncode}: give a command that does its work, then exits 0",
+            f"{shown}: ended with status {status}: give a command that does its work, then exits 0",
         )
     return took_s
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """One that has ended stays as it is."""
+    process.kill()
+    process.wait()

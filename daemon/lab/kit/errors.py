@@ -55,6 +55,25 @@ def interruptible() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """A signal that asks us to stop counts at the end of the block: what was begun in it is known by then to
+    who ends it. Processes that are started in it hear signals as ever: their handlers go when they begin."""
+    came: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # the interface of handlers
+        came.append(number)
+
+    before = {number: signal.signal(number, remember) for number in STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for heard in came:
+            signal.raise_signal(heard)
+
+
+@contextlib.contextmanager
 def ended_by_signals() -> Iterator[None]:
     """As `interruptible`, and says so when the block has cleaned up. Raises Refusal."""
     try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ExitStatus, Refusal
+from ..kit.errors import undisturbed
 from ..load_tool import find_tool
 
 VCPUS_A_WORKLOAD = 16
@@ -65,15 +66,17 @@ def burning(load: Burden) -> Iterator[tuple[tuple[int, ...], ...]]:
         for number in range(load.workloads):
             threads = min(left, VCPUS_A_WORKLOAD)
             left -= threads
-            processes.append(_start(tool, threads, number, speed, load))
+            with undisturbed():
+                processes.append(_start(tool, threads, number, speed, load))
         for process in processes:
             _wait_ready(process)
         yield tuple((process.pid,) for process in processes)
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.communicate()
+        with undisturbed():
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.communicate()
 
 
 def _start(tool: Path, threads: int, seed: int, speed: float, load: Burden) -> subprocess.Popen[str]:

@@ -18,6 +18,7 @@ from typing import NamedTuple, NotRequired, TypedDict
 
 from ...errors import ExitStatus, Refusal
 from ...linux import procfs
+from ..kit.errors import undisturbed
 from .burners import Burden, burden, burning
 
 PERIOD_S = 0.08
@@ -218,15 +219,21 @@ def _daemon(directory: Path, dry_run: bool) -> Iterator[int]:
     command = [sys.executable, "-P", "-m", "dasec", "run", "--config", str(directory / "dasec.toml")]
     command += ["--directory", str(directory / "state"), "--record", str(directory / "record")]
     command += ["--dry-run"] if dry_run else []
-    with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            yield process.pid
-        finally:
-            process.terminate()
-            status = process.wait(STOP_PATIENCE_S)
-    if status != 0:
-        raise Refusal(ExitStatus.FAILED, f"dasec run: exit status {status}: {last_line(directory)}")
+    with (directory / "log").open("wb") as log, contextlib.ExitStack() as stack:
+        with undisturbed():
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            stack.callback(_stop, process)
+        yield process.pid
+    if process.returncode != 0:
+        raise Refusal(
+            ExitStatus.FAILED, f"dasec run: exit status {process.returncode}: {last_line(directory)}"
+        )
+
+
+def _stop(daemon: subprocess.Popen[bytes]) -> None:
+    with undisturbed():
+        daemon.terminate()
+        daemon.wait(STOP_PATIENCE_S)
 
 
 def _look_after(time_s: float, record: Path, directory: Path) -> None:
