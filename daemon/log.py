@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -48,17 +49,68 @@ class JournalFormatter(LineFormatter):
         return "\n".join(prefix + line for line in super().format(record).split("\n"))
 
 
+class PipeHandler(logging.Handler):
+    """Into a pipe: who logs never waits for its reader. A message that finds no room is left out, and how
+    many were is said before the next one that does."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._owed = b""
+        self._left_out = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it if there is room."""
+        said = f"{self.format(record)}\n"
+        if self._left_out:
+            number = f"{self._left_out} message{'s' * (self._left_out > 1)}"
+            said = f"dasec: {number} left out: whoever reads the log does not keep up\n{said}"
+        self._left_out = 0 if self._put(said.encode(errors="replace")) else self._left_out + 1
+
+    def close(self) -> None:
+        """Let the pipe go, with as much of the last message as fits."""
+        if self._descriptor >= 0:
+            self._put(b"")
+            os.close(self._descriptor)
+        self._descriptor = -1
+        super().close()
+
+    def _put(self, data: bytes) -> bool:
+        """Is it on its way? Of half a message the rest is owed, and goes before all else."""
+        owed, waiting = len(self._owed), self._owed + data
+        try:
+            written = os.write(self._descriptor, waiting)
+        except OSError:  # full, or nobody reads it any more
+            return False
+        taken = written > owed
+        self._owed = waiting[written:] if taken else self._owed[written:]
+        return taken
+
+
 def start(environment: Mapping[str, str] = os.environ, stream: TextIO | None = None) -> None:
     """Log to `stream` (stderr): for systemd-journald if that is where it goes, else for a person."""
     stream = stream or sys.stderr
-    handler = logging.StreamHandler(stream)
+    handler = _handler(stream)
     if goes_to_journal(environment.get("JOURNAL_STREAM", ""), stream):
         handler.setFormatter(JournalFormatter("%(message)s"))
     else:
         handler.setFormatter(LineFormatter("dasec: %(message)s"))
+    for before in LOGGER.handlers:
+        before.close()
     LOGGER.handlers[:] = [handler]
     LOGGER.setLevel(logging.INFO)
     LOGGER.propagate = False
+
+
+def _handler(stream: TextIO) -> logging.Handler:
+    """A pipe is opened once more: that its writers wait is a matter of all who have it open, as a shell."""
+    try:
+        if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            path, how = f"/proc/self/fd/{stream.fileno()}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            return PipeHandler(os.open(path, how))
+    except (OSError, ValueError):
+        pass
+    return logging.StreamHandler(stream)
 
 
 def goes_to_journal(journal_stream: str, stream: TextIO) -> bool:
