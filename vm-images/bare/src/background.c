@@ -7,18 +7,24 @@
 #include "work.h"
 
 #define NS_PER_US 1000
+#define LONGEST_US 4000000 /* of one timer, which counts ns in 32 bits; a longer rest has several */
 
+/* Of 0: none, and no timer, which would not come. */
 static void rest(struct cpu *cpu, uint64_t us)
 {
-	cpu->resting = true;
+	uint64_t first_us = us < LONGEST_US ? us : LONGEST_US;
+
+	cpu->resting = us;
+	cpu->rest_left_us = us - first_us;
 	cpu->timers_at_rest = cpu->timers;
-	lapic_timer_arm((uint32_t)(us * NS_PER_US));
+	if (us)
+		lapic_timer_arm((uint32_t)(first_us * NS_PER_US));
 }
 
 static bool rests(struct cpu *cpu)
 {
 	if (cpu->resting && cpu->timers != cpu->timers_at_rest)
-		cpu->resting = false;
+		rest(cpu, cpu->rest_left_us);
 	return cpu->resting;
 }
 
@@ -45,7 +51,7 @@ static bool compute(struct cpu *cpu)
 		cpu->us_left -= us;
 		cpu->statistics.quanta++;
 	}
-	if (!cpu->us_left && options.gap_us)
+	if (!cpu->us_left)
 		rest(cpu, options.gap_us);
 	return true;
 }

@@ -36,6 +36,7 @@ struct cpu {
 	bool online;
 	bool resting;            /* background.c: until the timer comes */
 	uint64_t timers_at_rest; /* timers when the rest began */
+	uint64_t rest_left_us;   /* after the timer that is on */
 	uint64_t us_left;        /* of a burst */
 	volatile bool lock_granted;
 	struct mailbox mailbox;

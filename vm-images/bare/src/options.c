@@ -62,4 +62,6 @@ void options_read(const char *command_line)
 	}
 	if (options.helpers > cpu_count - 1)
 		options.helpers = cpu_count - 1;
+	if (!options.quantum_us)
+		options.quantum_us = 1;
 }
