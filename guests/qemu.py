@@ -42,6 +42,11 @@ class Qemu:
         return [str(self.binary), *(part for path in self.data for part in ("-L", str(path))), *arguments]
 
 
+def why_not_installed() -> str | None:
+    """Why this machine has no QEMU of its own, in one line; None: it has."""
+    return f"{NAME}: not found: install qemu-system-x86" if shutil.which(NAME) is None else None
+
+
 def counting_qemu() -> Qemu:
     """The QEMU for deterministic guests; from backports, once, where the installed one is too old."""
     installed = shutil.which(NAME)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
 from guests.built import HostCannotError, check_guest_image, guest_image
-
-QEMU = "qemu-system-x86_64"
+from guests.qemu import NAME
 
 IMAGE = "small"
 """Of vm-images: boots in seconds without KVM, too, and has memcached."""
@@ -37,13 +35,6 @@ def accelerator(device: Path = Path("/dev/kvm"), processor: Path = Path("/proc/c
     machine without nesting had one, on which QEMU's guests stood still."""
     flags = set(processor.read_text(encoding="ascii", errors="replace").split())
     return "kvm" if flags & {"vmx", "svm"} and os.access(device, os.R_OK | os.W_OK) else "tcg"
-
-
-def missing_qemu() -> str | None:
-    """Why there can be no guests, in one line; None: there can."""
-    if shutil.which(QEMU) is None:
-        return f"{QEMU}: not found: install qemu-system-x86"
-    return None
 
 
 def missing_image() -> str | None:
@@ -89,7 +80,7 @@ def qemu_command(
     forwards = "".join(f",hostfwd=tcp:127.0.0.1:{port}-:{port}" for port in ports)
     told = " ".join(map(_word, command))
     return (
-        *(QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
+        *(NAME, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
         *("-name", f"{name},debug-threads=on", "-machine", f"q35,accel={accelerator()}", "-cpu", "max"),
         *("-smp", str(vcpus), "-m", str(MEMORY_MIB)),
         *("-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initramfs")),

@@ -18,10 +18,11 @@ from dasec.lab.kit.process import descendants, entered, spawn
 from dasec.lab.kit.tree import Tree
 from dasec.linux.cgroupfs import find_hierarchy
 from dasec.linux.errors import HierarchyMissing
+from guests.qemu import why_not_installed
 
 from .bundle import missing_runtime, run_command, write_bundle
 from .docker import missing_docker, unloaded_image
-from .guest import image, missing_image, missing_qemu, qemu_command, unbuilt_image
+from .guest import image, missing_image, qemu_command, unbuilt_image
 
 EVERYWHERE = "0.0.0.0"
 """The guest has one network, on which there is nobody but this host's side of QEMU."""
@@ -143,7 +144,7 @@ def _missing_docker() -> str | None:
 
 
 def _missing_guest() -> str | None:
-    return _missing_group() or missing_qemu() or missing_image()
+    return _missing_group() or why_not_installed() or missing_image()
 
 
 def missing_place(place: str) -> str | None:

@@ -1,20 +1,44 @@
-"""Starts one guest, asks it and shows who woke whom: `python -m guests.bare helpers=2 background=8`."""
+"""Starts one guest, asks it and shows who woke whom: `python -m guests.bare helpers=2 background=8`.
+
+Exit status: 0 done, 1 failed or interrupted, 3 this machine lacks something.
+"""
 
 from __future__ import annotations
 
 import sys
 from contextlib import closing
 
+from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.errors import ended_by_signals
 from guests.bare.client import Client, Kind, Request
-from guests.bare.machine import running, why_not_kvm
+from guests.bare.machine import BareDiedError, running, why_not_kvm
 from guests.bare.words import Accelerator
+from guests.built import HostCannotError
 
 VCPUS, REQUESTS = 4, 200
 REQUEST = Request(Kind.FANOUT, serial_us=100, helper_us=200)
 
 
-def main(options: str) -> None:
-    """Prints a line for each vCPU."""
+def main(options: str) -> int:
+    """Prints a line for each vCPU, or one on standard error; returns the exit status."""
+    try:
+        with ended_by_signals():
+            _show(options)
+    except Refusal as interrupted:
+        return _failed(interrupted.status, interrupted.lines[0])
+    except HostCannotError as cannot:
+        return _failed(ExitStatus.HOST, str(cannot))
+    except BareDiedError as died:
+        return _failed(ExitStatus.FAILED, str(died))
+    return ExitStatus.DONE
+
+
+def _failed(status: ExitStatus, line: str) -> int:
+    print(f"guests.bare: {line}", file=sys.stderr)
+    return status
+
+
+def _show(options: str) -> None:
     why = why_not_kvm()
     print(why or "KVM serves here")
     with (
@@ -34,4 +58,4 @@ def main(options: str) -> None:
 
 
 if __name__ == "__main__":
-    main(" ".join(sys.argv[1:]))
+    sys.exit(main(" ".join(sys.argv[1:])))

@@ -19,7 +19,7 @@ TOOLS = {"make": "make", "cc": "gcc", "ld": "binutils"}
 
 def bare_guest() -> Path:
     """The ELF file; HostCannotError where a tool is missing."""
-    kept = _cache() / f"bare-{key()}.elf"
+    kept = _kept()
     if not kept.exists():
         with one_at_a_time(kept.parent):
             if not kept.exists():
@@ -27,9 +27,17 @@ def bare_guest() -> Path:
     return kept
 
 
+def why_not_built() -> str | None:
+    """Why the file is neither there nor can be built, in one line; None: no reason is known."""
+    missing = sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None})
+    if _kept().exists() or not missing:
+        return None
+    return f"missing on this machine: {' '.join(missing)}: install them"
+
+
 def _build(kept: Path) -> None:
-    if missing := sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None}):
-        raise HostCannotError(f"missing on this machine: {' '.join(missing)}: install them")
+    if why := why_not_built():
+        raise HostCannotError(why)
     with tempfile.TemporaryDirectory(dir=kept.parent, prefix="bare-") as scratch:
         command = ["make", "-s", "-C", str(SOURCES), f"BUILD={scratch}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -38,9 +46,9 @@ def _build(kept: Path) -> None:
         (Path(scratch) / "bare.elf").rename(kept)
 
 
-def _cache() -> Path:
+def _kept() -> Path:
     below = Path("/var/cache") if os.geteuid() == 0 else Path.home() / ".cache"
-    return below / "dasec-bare"
+    return below / "dasec-bare" / f"bare-{key()}.elf"
 
 
 def key() -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 from dasec.linux import procfs
 from guests.bare.built import bare_guest
 from guests.bare.words import (
-    QEMU,
     Accelerator,
     Machine,
     forwarding,
@@ -24,7 +23,12 @@ from guests.bare.words import (
     qemu_words,
     said_up,
 )
+from guests.built import HostCannotError
+from guests.qemu import NAME, why_not_installed
 from guests.waiting import wait_for
+
+WITH_US = ("setpriv", "--pdeathsig", "KILL")
+"""QEMU does not outlive whoever started it, however that ends: its guest may compute for ever."""
 
 VCPU = re.compile(r"CPU (\d+)/")
 TRIAL_VCPUS, TRIAL_PATIENCE_S = 2, 60.0
@@ -67,12 +71,15 @@ def running(
     wire: str | None = None,
 ) -> Iterator[Bare]:
     """A guest with these options (vm-images/bare/README.md) until the end of the block; `wire` is QEMU's
-    network `net` instead of one that forwards the guest's ports."""
+    network `net` instead of one that forwards the guest's ports. HostCannotError where there is no QEMU, or
+    the guest cannot be built."""
+    if why := why_not_installed():
+        raise HostCannotError(why)
     with tempfile.TemporaryDirectory(prefix="dasec-bare-") as folder:
         console, said, ports = Path(folder) / "console", Path(folder) / "said", free_ports()
         network = wire or forwarding(ports)
         words = qemu_words(accelerator, vcpus, options, console, network, machine)
-        command = [QEMU, "-kernel", str(bare_guest()), *words]
+        command = [*WITH_US, NAME, "-kernel", str(bare_guest()), *words]
         with said.open("wb") as sink:
             qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
         try:

@@ -10,7 +10,6 @@ from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 
-QEMU = "qemu-system-x86_64"
 UP = re.compile(r"^bare: (\d+) of (\d+) vCPUs", re.MULTILINE)
 PORT, MEMCACHED_PORT = 7, 11211
 """Of the guest, which takes requests on all but memcached's."""

@@ -30,9 +30,6 @@ HELPERS = range(1, VCPUS)
 REQUESTS = 40
 WORK = {"serial_us": 20, "helper_us": 30, "tail_us": 10}
 
-QUANTUM_US, QUANTA = 4, 25
-"""Background's unless told otherwise, and how many a burst has here."""
-
 COMMANDS = 400
 PLACES, MOST_DATA, MOST_KEY = 2048, 1024, 250
 """Of memcached (vm-images/bare/src/store.c)."""
@@ -164,22 +161,6 @@ def test_background_computes_beside_the_service_and_a_holder_takes_the_lock() ->
     assert sum(one.lock_waits for one in new) > 0
     assert new[3].jobs == new[3].quanta == 0
     assert sum(posted(old, new)[0]) == REQUESTS
-
-
-def test_a_rest_longer_than_the_timer_counts_is_several_of_it() -> None:
-    options = f"background=1 burst_us={QUANTUM_US * QUANTA} gap_us=4500000"
-    with running(best_accelerator(), 1, options) as guest, closing(Client(guest.address)) as client:
-        wait_for(lambda: client.statistics(0).quanta > QUANTA)
-        its = client.statistics(0)
-    rests = (its.quanta - 1) // QUANTA
-    assert its.timers >= 2 * rests
-
-
-def test_without_a_rest_a_holder_takes_the_lock_again_and_bursts_without_a_quantum_end() -> None:
-    options = "helpers=1 background=8 burst_us=100 gap_us=100 quantum_us=0 holder=2 hold_us=10 hold_gap_us=0"
-    with running(best_accelerator(), VCPUS, options) as guest, closing(Client(guest.address)) as client:
-        wait_for(lambda: client.statistics(2).holds > 2)
-        wait_for(lambda: client.statistics(3).timers > 2)
 
 
 @contextmanager

@@ -16,13 +16,15 @@ from dasec.lab.demo.lines import Line, lines_of
 from dasec.lab.demo.plot import draw
 from dasec.lab.demo.report import print_report
 from dasec.lab.kit import facts, needs
+from dasec.lab.kit.errors import ended_by_signals
 from dasec.lab.kit.results import Measured
 from dasec.lab.kit.sentinel import measuring
-from guests.bare.built import bare_guest
+from guests.bare.built import bare_guest, why_not_built
 from guests.bare.machine import why_not_kvm
 from guests.bare.words import Accelerator
 from guests.built import HostCannotError
 from guests.libvirtd import missing_tools
+from guests.qemu import NAME, why_not_installed
 
 from ...places.ground import leaving_as_before, this_host
 from ...plan.blocks import Block
@@ -90,9 +92,10 @@ def accelerator_for(wish: Wish) -> Accelerator:
     if missing := tuple(_lacking(wish)):
         raise Refusal(ExitStatus.HOST, *missing)
     try:
-        bare_guest()
-        why = why_not_kvm()
-    except (HostCannotError, FileNotFoundError) as cannot:
+        with ended_by_signals():
+            bare_guest()
+            why = why_not_kvm()
+    except HostCannotError as cannot:
         raise Refusal(ExitStatus.HOST, str(cannot)) from cannot
     click.echo(why or f"KVM serves here: guests of {VCPUS} vCPUs")
     return Accelerator.TCG if why else Accelerator.KVM
@@ -100,8 +103,10 @@ def accelerator_for(wish: Wish) -> Accelerator:
 
 def _lacking(wish: Wish) -> Iterator[str]:
     yield from lacking(needs.check_root, needs.check_libraries)
+    yield from filter(None, (why_not_installed(), why_not_built()))
     if wish.libvirt:
-        yield from (f"{tool}: not found: DASEC_CI=1 tools/setup" for tool in missing_tools())
+        missing = (tool for tool in missing_tools() if tool != NAME)  # QEMU was asked for
+        yield from (f"{tool}: not found: DASEC_CI=1 tools/setup" for tool in missing)
 
 
 def _announce(wish: Wish, blocks: int) -> None:

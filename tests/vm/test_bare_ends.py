@@ -1,0 +1,48 @@
+"""A guest ends with whoever started it, however that ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dasec.lab.kit.process import descendants
+from guests.waiting import gone, wait_for
+
+pytestmark = pytest.mark.vm
+
+ALONE = """
+import time
+from guests.bare.machine import running
+from guests.bare.words import Accelerator
+with running(Accelerator.TCG, 1) as guest:
+    print(guest.pid, flush=True)
+    time.sleep(3600)
+"""
+
+
+def test_qemu_does_not_outlive_who_started_it_and_was_killed(repository: Path) -> None:
+    starter = subprocess.Popen([sys.executable, "-c", ALONE], cwd=repository, stdout=subprocess.PIPE)
+    with starter:
+        assert starter.stdout is not None
+        qemu = int(starter.stdout.readline())
+        starter.kill()
+        wait_for(lambda: gone(qemu))
+
+
+def test_who_shows_a_guest_and_is_told_to_stop_says_so_and_leaves_none(repository: Path) -> None:
+    command = [sys.executable, "-m", "guests.bare", "background=15", "rounds_per_us=100000000"]
+    with subprocess.Popen(
+        command, cwd=repository, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as showing:
+        wait_for(lambda: len(list(descendants(showing.pid))) > 1)
+        below = [pid for pid in descendants(showing.pid) if pid != showing.pid]
+        showing.terminate()
+        _, said = showing.communicate()
+        assert (showing.returncode, said) == (
+            1,
+            b"guests.bare: interrupted: everything it had started is gone\n",
+        )
+    assert all(map(gone, below))
