@@ -1,14 +1,14 @@
 """A libvirtd of a test's own, in a mount namespace: configuration, state and sockets vanish with it.
 
-Everything of it is reached through /proc/PID/root. It runs QEMU as root, because otherwise it probes QEMU
-anew at every start where /dev/kvm belongs to root alone, and a start takes a minute.
+Everything of it is reached through /proc/PID/root. It ends when whoever started it does, also if that
+was killed, with its domains and their groups. It runs QEMU as root, because otherwise it probes QEMU anew at
+every start where /dev/kvm belongs to root alone, and a start takes a minute.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import shutil
 import signal
 import socket
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guests.built import HostCannotError
 from guests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -40,8 +41,21 @@ printf 'user = "root"\ngroup = "root"\nremember_owner = 0\n' >/etc/libvirt/qemu.
 printf 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n' >/etc/libvirt/libvirtd.conf
 # A libvirtd takes no domain from one with the same identity, by default that of the machine.
 printf 'host_uuid = "%s"\n' "$(cat /proc/sys/kernel/random/uuid)" >>/etc/libvirt/libvirtd.conf
+end() {
+    pid=$(cat "$1" 2>/dev/null) || return 0
+    case $(cat "/proc/$pid/comm" 2>/dev/null) in $2) kill -KILL "$pid" ;; esac
+}
 touch /run/libvirt/ready
-exec sleep infinity
+read -r _ || true # until whoever started us closes this, or is gone
+for daemon in libvirtd virtlogd; do end /run/libvirt/$daemon.pid $daemon; done
+for file in /run/libvirt/qemu/*.pid; do end "$file" 'qemu-system*'; done
+for file in /run/libvirt/qemu/*.pid; do
+    groups="*/machine/qemu-*-$(basename "$file" .pid).libvirt-qemu*"
+    for try in $(seq 50); do # until QEMU has left them
+        ! find /sys/fs/cgroup -depth -type d -path "$groups" -exec rmdir {} + 2>/dev/null || break
+        sleep 0.1
+    done
+done
 """
 
 
@@ -57,13 +71,16 @@ def missing_tools() -> list[str]:
 
 
 class Libvirtd:
-    """The namespace lives as long as the object; libvirtd in it may be stopped and started."""
+    """The namespace lives as long as the object; libvirtd in it may be stopped and started. HostCannotError
+    where there can be no such namespace, or a program of libvirt's ends as it starts."""
 
     def __init__(self, log: Path) -> None:
+        self._said = log
         self._log = log.open("wb")
         self._groups = _machine_groups()
         self._holder = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "bash", "-c", SCRIPT],
+            stdin=subprocess.PIPE,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             process_group=0,
@@ -71,15 +88,20 @@ class Libvirtd:
         self.root = Path(f"/proc/{self._holder.pid}/root")
         self.directory = self.root / "run/libvirt/qemu"
         self.uri = f"qemu:///system?socket={self.root}/run/libvirt/libvirt-sock"
-        wait_for((self.root / "run/libvirt/ready").is_file)
+        self._wait_for((self.root / "run/libvirt/ready").is_file, self._holder)
         self._daemons = {"virtlogd": self._spawn("virtlogd")}
         self.start()
 
     def start(self) -> None:
         """Until it answers."""
         self._daemons["libvirtd"] = self._spawn("libvirtd")
-        wait_for(self._answers)
-        wait_for(self.directory.is_dir)
+        self._wait_for(lambda: self._answers() and self.directory.is_dir(), self._daemons["libvirtd"])
+
+    def _wait_for(self, condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+        wait_for(lambda: process.poll() is not None or condition())
+        if process.returncode is not None:
+            said = self._said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise HostCannotError(f"a libvirtd of our own: {said[-1] if said else 'it says nothing'}")
 
     def kill(self) -> None:
         """As if it had crashed; its domains live on."""
@@ -128,11 +150,7 @@ class Libvirtd:
         """End all of it."""
         for name in tuple(self._daemons):
             self._end(name, signal.SIGKILL)
-        for file in self.directory.glob("dasec-*.pid"):
-            with contextlib.suppress(OSError, ValueError):
-                os.kill(int(file.read_text()), signal.SIGKILL)
-        self._holder.kill()
-        self._holder.wait()
+        self._holder.communicate()
         self._log.close()
         for top in _machine_groups() - self._groups:
             for group in (*sorted(top.glob("**/"), reverse=True), top):
