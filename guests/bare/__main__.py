@@ -11,7 +11,7 @@ from contextlib import closing
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.errors import ended_by_signals
 from guests.bare.client import Client, Kind, Request
-from guests.bare.machine import BareDiedError, running, why_not_kvm
+from guests.bare.machine import NotUpError, running, why_not_kvm
 from guests.bare.words import Accelerator
 from guests.built import HostCannotError
 
@@ -28,8 +28,8 @@ def main(options: str) -> int:
         return _failed(interrupted.status, interrupted.lines[0])
     except HostCannotError as cannot:
         return _failed(ExitStatus.HOST, str(cannot))
-    except BareDiedError as died:
-        return _failed(ExitStatus.FAILED, str(died))
+    except NotUpError as why:
+        return _failed(ExitStatus.FAILED, str(why))
     return ExitStatus.DONE
 
 

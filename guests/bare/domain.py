@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from guests.bare.built import bare_guest
-from guests.bare.machine import Bare
-from guests.bare.words import CARD, Accelerator, forwarding, free_ports, here, online, said_up
+from guests.bare.machine import Bare, NotUpError, await_up
+from guests.bare.words import CARD, Accelerator, forwarding, free_ports, here, online
 from guests.domains import pid_of
 from guests.libvirtd import Libvirtd
-from guests.waiting import wait_for
+from guests.waiting import gone
 
 if TYPE_CHECKING:
     from libvirt import virConnect
@@ -56,7 +56,10 @@ CARD_PLACE = "addr=0x10"
 def domain(
     libvirtd: Libvirtd, connection: virConnect, accelerator: Accelerator, name: str, vcpus: int, options: str
 ) -> Iterator[Bare]:
-    """A domain of that name behind PREFIX, up, until the end of the block."""
+    """A domain of that name behind PREFIX, up, until the end of the block. NotUpError where it does not come
+    up, libvirtError where libvirt does not take it."""
+    import libvirt
+
     console, ports = Path(f"/run/libvirt/{name}.console"), free_ports()
     arguments = (
         *("-chardev", f"file,id=console,path={console}"),
@@ -76,7 +79,11 @@ def domain(
     made = connection.createXML(definition)
     seen = libvirtd.root / console.relative_to("/")
     try:
-        wait_for(lambda: said_up(seen), START_S)
-        yield Bare(pid_of(libvirtd, PREFIX + name), *here(ports), online(seen))
+        pid = pid_of(libvirtd, PREFIX + name)
+        await_up(seen, vcpus, lambda: gone(pid), START_S)
+        if gone(pid):
+            raise NotUpError("QEMU ended")
+        yield Bare(pid, *here(ports), online(seen))
     finally:
-        made.destroy()
+        with suppress(libvirt.libvirtError):  # it has ended by itself
+            made.destroy()

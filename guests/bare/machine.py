@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -35,8 +35,8 @@ TRIAL_VCPUS, TRIAL_PATIENCE_S = 2, 60.0
 """It takes half a second, or for ever."""
 
 
-class BareDiedError(Exception):
-    """QEMU ended before the guest was up; what it said."""
+class NotUpError(Exception):
+    """A guest that did not come up whole: what QEMU said, or how far it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def running(
 ) -> Iterator[Bare]:
     """A guest with these options (vm-images/bare/README.md) until the end of the block; `wire` is QEMU's
     network `net` instead of one that forwards the guest's ports. HostCannotError where there is no QEMU, or
-    the guest cannot be built."""
+    the guest cannot be built; NotUpError where it does not come up."""
     if why := why_not_installed():
         raise HostCannotError(why)
     with tempfile.TemporaryDirectory(prefix="dasec-bare-") as folder:
@@ -83,13 +83,24 @@ def running(
         with said.open("wb") as sink:
             qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
         try:
-            wait_for(lambda: said_up(console) or qemu.poll() is not None, patience_s)
+            await_up(console, vcpus, lambda: qemu.poll() is not None, patience_s)
             if qemu.poll() is not None:
-                raise BareDiedError(said.read_text(errors="replace").strip() or "QEMU said nothing")
+                raise NotUpError(said.read_text(errors="replace").strip() or "QEMU said nothing")
             yield Bare(qemu.pid, *here(ports), online(console))
         finally:
             qemu.kill()
             qemu.wait()
+
+
+def await_up(console: Path, vcpus: int, ended: Callable[[], bool], patience_s: float) -> None:
+    """Until the guest has said that it is there, or QEMU has ended. NotUpError if neither comes in time, or
+    a vCPU is missing."""
+    try:
+        wait_for(lambda: said_up(console) or ended(), patience_s)
+    except AssertionError:
+        raise NotUpError(f"no guest within {patience_s:.0f} s") from None
+    if said_up(console) and (up := online(console)) != vcpus:
+        raise NotUpError(f"{up} of {vcpus} vCPUs have come up")
 
 
 @cache
@@ -98,10 +109,8 @@ def why_not_kvm() -> str | None:
     try:
         with running(Accelerator.KVM, TRIAL_VCPUS, patience_s=TRIAL_PATIENCE_S):
             return None
-    except BareDiedError as died:
-        return f"KVM does not serve here, TCG does: {str(died).splitlines()[-1]}"
-    except AssertionError:
-        return f"KVM does not serve here, TCG does: no guest within {TRIAL_PATIENCE_S:.0f} s"
+    except NotUpError as why:
+        return f"KVM does not serve here, TCG does: {str(why).splitlines()[-1]}"
 
 
 def best_accelerator() -> Accelerator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -76,3 +77,20 @@ def test_the_daemon_and_domains_of_libvirt_agree_on_who_woke_whom(repository: Pa
     assert min(true, said) > 100
     assert precision >= LEAST
     assert recall >= LEAST
+
+
+def test_a_qemu_that_ends_at_once_is_told_in_one_line(repository: Path, tmp_path: Path) -> None:
+    qemu = tmp_path / "qemu-system-x86_64"
+    qemu.write_text("#!/bin/sh\necho no such machine >&2\nexit 1\n", encoding="utf-8")
+    qemu.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.studies.bare", "edges"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=repository,
+    )
+    assert done.stdout == "KVM does not serve here, TCG does: no such machine\n"
+    assert (done.returncode, done.stderr) == (1, "a guest did not come up: no such machine\n")
+    check_nothing_is_left()

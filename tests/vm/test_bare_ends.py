@@ -1,4 +1,4 @@
-"""A guest ends with whoever started it, however that ends."""
+"""A guest is up with all of its vCPUs, and ends with whoever started it, however that ends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from dasec.lab.kit.process import descendants
+from guests.bare.client import MOST_CPUS
+from guests.bare.machine import NotUpError, running
+from guests.bare.words import Accelerator
 from guests.waiting import gone, wait_for
 
 pytestmark = pytest.mark.vm
@@ -30,6 +33,14 @@ def test_qemu_does_not_outlive_who_started_it_and_was_killed(repository: Path) -
         qemu = int(starter.stdout.readline())
         starter.kill()
         wait_for(lambda: gone(qemu))
+
+
+def test_a_guest_of_which_a_vcpu_is_missing_is_none() -> None:
+    with (
+        pytest.raises(NotUpError, match=f"^{MOST_CPUS} of {MOST_CPUS + 1} vCPUs have come up$"),
+        running(Accelerator.TCG, MOST_CPUS + 1),
+    ):
+        pass
 
 
 def test_who_shows_a_guest_and_is_told_to_stop_says_so_and_leaves_none(repository: Path) -> None:

@@ -11,10 +11,12 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.controller import Controller, Report, running
 from dasec.lab.kit.counters import CpuTicks, CpuUse, cpu_ticks, cpu_time_s, thread_cpu_s
 from dasec.lab.kit.driver import DRAIN_S
+from dasec.lab.kit.errors import failure
 from dasec.lab.kit.process import ensure_alive, start, wait_until
 from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.kit.scenario import seed_of
@@ -24,6 +26,7 @@ from guests.bare import machine
 from guests.bare.client import Client, Memcached
 from guests.bare.domain import PREFIX, domain
 from guests.bare.words import Accelerator
+from guests.built import HostCannotError
 from guests.libvirtd import Libvirtd
 
 from .load import ANSWERS, KEYS, ORDERS, Answers, Orders
@@ -53,24 +56,45 @@ class Stage:
 
 @contextlib.contextmanager
 def staged(tree: Tree, directory: Path, situation: Situation) -> Iterator[Stage]:
-    """All guests, up and known to their networks; they and their groups are gone afterwards."""
+    """All guests, up and known to their networks; they and their groups are gone afterwards. Refusal where
+    they do not come up."""
     tree.make(groups(situation.guests))
     with ExitStack() as stack:
         stack.callback(tree.sweep)
-        if situation.libvirt:
-            daemon = stack.enter_context(_libvirtd(directory))
-            guests = _domains(stack, daemon, situation)
-            inside = tuple(map(str, daemon.inside()))
-        else:
-            guests, inside = [_placed(stack, tree, situation) for _ in situation.guests.names], ()
-        for one in guests:
-            with closing(Client(one.address)) as client:
-                client.statistics(0)  # from now on QEMU's network knows where the guest is
-            if mix := situation.guests.memcached:
-                with closing(Memcached(one.memcached)) as memcached:
-                    for key in KEYS:
-                        memcached.set(key, bytes(mix.value_bytes))
-        yield Stage(tree, directory, situation, tuple(guests), inside)
+        with _refusing():
+            stage = _raised(stack, tree, directory, situation)
+            for one in stage.guests:
+                _greet(one, situation)
+        yield stage
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except HostCannotError as cannot:
+        raise Refusal(ExitStatus.HOST, str(cannot)) from cannot
+    except (machine.NotUpError, OSError) as error:
+        raise failure(f"a guest did not come up: {str(error).splitlines()[-1]}") from error
+
+
+def _raised(stack: ExitStack, tree: Tree, directory: Path, situation: Situation) -> Stage:
+    if not situation.libvirt:
+        guests = tuple(_placed(stack, tree, situation) for _ in situation.guests.names)
+        return Stage(tree, directory, situation, guests)
+    daemon = stack.enter_context(_libvirtd(directory))
+    inside = tuple(map(str, daemon.inside()))
+    return Stage(tree, directory, situation, tuple(_domains(stack, daemon, situation)), inside)
+
+
+def _greet(guest: machine.Bare, situation: Situation) -> None:
+    """From now on QEMU's network knows where the guest is, and memcached has its keys."""
+    with closing(Client(guest.address)) as client:
+        client.statistics(0)
+    if mix := situation.guests.memcached:
+        with closing(Memcached(guest.memcached)) as memcached:
+            for key in KEYS:
+                memcached.set(key, bytes(mix.value_bytes))
 
 
 def _placed(stack: ExitStack, tree: Tree, situation: Situation) -> machine.Bare:
@@ -95,12 +119,16 @@ def _libvirtd(directory: Path) -> Iterator[Libvirtd]:
 def _domains(stack: ExitStack, daemon: Libvirtd, situation: Situation) -> list[machine.Bare]:
     import libvirt
 
-    connection = stack.enter_context(closing(libvirt.open(daemon.uri)))
+    libvirt.registerErrorHandler(lambda context, error: None, None)  # else it prints what we say
     accelerator, options = Accelerator(situation.accelerator), situation.guests.options
-    return [
-        stack.enter_context(domain(daemon, connection, accelerator, name, VCPUS, options))
-        for name in situation.guests.names
-    ]
+    try:
+        connection = stack.enter_context(closing(libvirt.open(daemon.uri)))
+        return [
+            stack.enter_context(domain(daemon, connection, accelerator, name, VCPUS, options))
+            for name in situation.guests.names
+        ]
+    except libvirt.libvirtError as refused:
+        raise failure(f"libvirt: {' '.join(str(refused).split())}") from refused
 
 
 @contextlib.contextmanager

@@ -42,7 +42,8 @@ static uint32_t count_cpus(void)
 	return count < MOST_CPUS ? count : MOST_CPUS;
 }
 
-static void start(struct cpu *cpu)
+/* False: it did not come in time. It may come later, with what cpu_to_start says then, so no other one is started. */
+static bool start(struct cpu *cpu)
 {
 	cpu_to_start = cpu;
 	lapic_command(cpu->id, COMMAND_INIT);
@@ -50,6 +51,7 @@ static void start(struct cpu *cpu)
 	lapic_command(cpu->id, COMMAND_START | TRAMPOLINE >> 12);
 	for (unsigned int i = 0; i < POLLS && !__atomic_load_n(&cpu->online, __ATOMIC_SEQ_CST); i++)
 		lapic_delay(POLL_NS);
+	return __atomic_load_n(&cpu->online, __ATOMIC_SEQ_CST);
 }
 
 /* Returns this vCPU's own part of memory, for entry.S. */
@@ -67,8 +69,8 @@ struct cpu *boot(void)
 	lapic_enable();
 	memcpy((void *)TRAMPOLINE, trampoline, (size_t)(trampoline_end - trampoline));
 	cpus[0].online = true;
-	for (uint32_t id = 1; id < cpu_count; id++)
-		start(&cpus[id]);
+	for (uint32_t id = 1; id < cpu_count && start(&cpus[id]); id++)
+		;
 	virtio_net_start();
 	return &cpus[0];
 }
