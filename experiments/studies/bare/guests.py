@@ -28,7 +28,7 @@ from guests.qemu import NAME, why_not_installed
 
 from ...places.ground import leaving_as_before, this_host
 from ...plan.blocks import Block
-from ...plan.file import Told, validated
+from ...plan.file import Told, refusal, validated
 from ...results.compare import Side
 from ...results.rows import rows_of
 from ...results.store import Asked, Done, Store
@@ -36,7 +36,7 @@ from ...run.clock import Clock, minutes
 from ...run.family import Ways, lacking
 from .measure import Stage, measure, staged
 from .situation import VCPUS, Situation
-from .wish import Wish
+from .wish import Wish, refused
 
 KEYS = ("bare",)
 PICTURE = "guests.png"
@@ -49,14 +49,14 @@ PLAIN_WIDTH = 120
 
 def check(told: Told, file: Path, ways: Ways) -> tuple[str, ...]:
     """Says what would be run; what is missing here."""
-    wish = validated(Wish, told, file)
+    wish = _asked(told, file)
     _announce(wish, len(wish.guests) * wish.repetitions)
     return tuple(_lacking(wish))
 
 
 def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     """All repetitions that are not there yet, then the report."""
-    wish = validated(Wish, told, file)
+    wish = _asked(told, file)
     store = Store(out, Wish)
     known = store.asked_for(wish)
     accelerator = accelerator_for(wish)
@@ -71,6 +71,14 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
     if missing:
         leaving_as_before(out, lambda: _measure(wish, missing, store))
     _tell(store, known)
+
+
+def _asked(told: Told, file: Path) -> Wish:
+    """What a file asks for. Refuses what it, or later the daemon, cannot take."""
+    wish = validated(Wish, told, file)
+    if lines := tuple(refused(wish.arms)):
+        raise refusal(file, lines)
+    return wish
 
 
 def report(told: Told, folder: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from dasec.lab.kit.arms import arms_for, settings_of
+from dasec.config.config import ConfigError, check
+from dasec.lab.kit.arms import CONTROL, GUARDED, NONE, arms_for, settings_of
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.ratios import FEWEST
 from dasec.lab.kit.tree import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, Group
@@ -92,15 +94,28 @@ def groups(guests: Guests) -> tuple[Group, ...]:
     return (Group(TOP, weight=weight), Group(MACHINE), Group(CLIENT, weight=LARGEST), Group(DAEMON))
 
 
+def refused(arms: Iterable[str]) -> Iterator[str]:
+    """Those of them that the daemon would refuse, when guests are up, with what is wrong."""
+    for arm in arms:
+        try:
+            if arm not in (NONE, CONTROL):
+                check(tomllib.loads(told(arm, "kvm", {"bare-1": 1})), arm)
+        except (ConfigError, tomllib.TOMLDecodeError) as error:
+            yield f"policies: {str(error).splitlines()[0]}"
+
+
 def told(arm: str, accelerator: str, guests: Mapping[str, int] | str, emulator: Emulator = "never") -> str:
     """The daemon's configuration under an arm that has one; guests are processes by name, or a pattern of
     domains' names, of which QEMU's main threads are managed or not."""
-    if arm == ORACLE:
+    policy = arm.removesuffix(GUARDED)
+    if policy == ORACLE:
         vcpus = [f"CPU {vcpu}/{accelerator.upper()}" for vcpu in range(VCPUS) if vcpu != BACKGROUND_VCPU]
         settings = oracle_settings([EMULATOR, *vcpus])
     else:
-        variant = variant_of(arm)
-        settings = variant.settings if variant else settings_of(arm).partition("\n[guard]")[0]
+        variant = variant_of(policy)
+        settings = variant.settings if variant else settings_of(policy).partition("\n[guard]")[0]
+    if policy != arm:
+        settings += "[guard]\nenabled = true\n"
     if isinstance(guests, str):
         domains = f'\n[libvirt]\nemulator = "{emulator}"\n' if emulator == FOLLOW else ""
         domains += f'\n[[workload]]\nname = "vms"\nlibvirt = "{guests}"\n'
