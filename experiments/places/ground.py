@@ -12,7 +12,7 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts
 from dasec.lab.kit.blame import BlameWatch
 from dasec.lab.kit.errors import Interrupted, interruptible
-from dasec.lab.kit.untouched import changes, look
+from dasec.lab.kit.untouched import Look, changes, look
 
 from ..results.store import Asked, WishT
 
@@ -47,16 +47,26 @@ def blame_watch(say: Say, *, wanted: bool) -> Iterator[BlameWatch | None]:
         watch.close()
 
 
-def leaving_as_before(folder: Path, measure: Callable[[], None]) -> None:
-    """Measure. Refuses to go on when it is interrupted; says what is not as before."""
+def leaving_as_before(folder: Path | None, measure: Callable[[], None]) -> None:
+    """Measure. However that ends, says what is not as before. Refuses to go on when it is interrupted; the
+    folder, if there is one, keeps what was finished."""
     before = look()
     try:
         with interruptible():
             measure()
     except Interrupted:
-        raise Refusal(
-            ExitStatus.FAILED,
-            f"interrupted: the host is as before; {folder} keeps what was finished: the same command goes on",
-        ) from None
-    for line in changes(before, look()):
+        host = "the host is not as before" if _told(before) else "the host is as before"
+        kept = f"; {folder} keeps what was finished: the same command goes on" if folder else ""
+        raise Refusal(ExitStatus.FAILED, f"interrupted: {host}{kept}") from None
+    except Refusal:
+        _told(before)
+        raise
+    _told(before)
+
+
+def _told(before: Look) -> bool:
+    """Was there something to tell?"""
+    found = changes(before, look())
+    for line in found:
         click.echo(f"warning: host not as before: {line}")
+    return bool(found)

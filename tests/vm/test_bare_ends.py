@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,9 +27,9 @@ with running(Accelerator.TCG, 1) as guest:
 """
 
 
-def test_qemu_does_not_outlive_who_started_it_and_was_killed(repository: Path) -> None:
-    starter = subprocess.Popen([sys.executable, "-c", ALONE], cwd=repository, stdout=subprocess.PIPE)
-    with starter:
+def test_qemu_does_not_outlive_who_started_it_and_was_killed(repository: Path, tmp_path: Path) -> None:
+    command, files = [sys.executable, "-c", ALONE], {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=repository, env=files, stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
         qemu = int(starter.stdout.readline())
         starter.kill()

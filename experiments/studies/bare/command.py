@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...places.ground import leaving_as_before
@@ -33,7 +31,7 @@ def edges(seconds: float, seed: int, libvirt: bool) -> None:  # noqa: FBT001
         with on_stage(situation) as stage:
             found.extend(compared(stage, wish))
 
-    leaving_as_before(Path("nothing"), act)
+    leaving_as_before(None, act)
     rows = zip((*situation.guests.names, "all"), (*found, total(found)), strict=True)
     head = ("guest", "wake-ups by its own count", "by the daemon's", "precision", "recall")
     click.echo(
