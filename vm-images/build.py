@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,12 @@ def main(arguments: Sequence[str]) -> int:
     except (RecipeError, TreeError, BuildError) as error:
         print(f"vm-images/build.py: {error}", file=sys.stderr)
         return {RecipeError: USAGE, BuildError: getattr(error, "status", FAILED)}.get(type(error), FAILED)
+    except OSError as error:  # no space, or none for us
+        print(f"vm-images/build.py: {error}", file=sys.stderr)
+        return HOST
+    except KeyboardInterrupt:
+        print("vm-images/build.py: interrupted: nothing of it is left", file=sys.stderr)
+        return FAILED
     return 0
 
 
@@ -224,4 +231,5 @@ def _run(command: Sequence[str]) -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # half an image is a gigabyte in the cache
     sys.exit(main(sys.argv[1:]))

@@ -41,9 +41,11 @@ def known() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in HERE.glob("*.toml")))
 
 
-def read(name: str, folder: Path = HERE) -> Recipe:
-    """The recipe with all that it extends."""
+def read(name: str, folder: Path = HERE, of: tuple[str, ...] = ()) -> Recipe:
+    """The recipe with all that it extends; `of` are those that extend it."""
     file = folder / f"{name}.toml"
+    if name in of:
+        raise RecipeError(f"{file.name}: extends: leads back to it by {', '.join(of)}")
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -52,11 +54,13 @@ def read(name: str, folder: Path = HERE) -> Recipe:
         raise RecipeError(f"{file.name}: {error}") from None
     if unknown := sorted(set(table) - set(KEYS)):
         raise RecipeError(f"{file.name}: {', '.join(unknown)}: unknown: known are {', '.join(KEYS)}")
-    base = read(str(table["extends"]), folder) if "extends" in table else Recipe(name, (), (), ())
+    base = Recipe(name, (), (), ())
+    if "extends" in table:
+        base = read(str(table["extends"]), folder, (*of, name))
     return Recipe(
         name,
         base.packages + _strings(file, table, "packages"),
-        base.keep + _strings(file, table, "keep"),
+        base.keep + tuple(_below_root(file, "keep", one) for one in _strings(file, table, "keep")),
         base.modules + _strings(file, table, "modules"),
         _directory(file, table) or base.directory,
     )
@@ -75,4 +79,12 @@ def _directory(file: Path, table: dict[str, object]) -> Directory | None:
         return None
     if not isinstance(value, dict) or set(value) != DIRECTORY_KEYS:
         raise RecipeError(f"{file.name}: directory: needs {' and '.join(sorted(DIRECTORY_KEYS))}")
-    return Directory(str(value["variable"]), str(value["target"]))
+    return Directory(str(value["variable"]), _below_root(file, "directory", str(value["target"])))
+
+
+def _below_root(file: Path, key: str, path: str) -> str:
+    """A path in the guest, which is made below a folder of this host."""
+    parts = Path(path).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise RecipeError(f"{file.name}: {key}: {path}: is no path below the guest's root: usr/bin/name is")
+    return path
