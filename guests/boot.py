@@ -16,6 +16,10 @@ from pathlib import Path
 EXIT_MARK = "GUEST-EXIT:"
 CPIO = ("cpio", "-o", "-H", "newc", "--quiet", "--reproducible", "--owner=0:0")
 
+WITH_US = ("setpriv", "--pdeathsig", "KILL")
+"""Before QEMU's command: it does not outlive whoever started it, however that ends. Its guest may compute for
+ever."""
+
 
 @dataclass(frozen=True, slots=True)
 class GuestRun:
@@ -60,7 +64,11 @@ def run_until_end(command: Sequence[str], timeout_s: int) -> GuestRun:
     """Starts QEMU and returns what the guest said, its end or not."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
+            [*WITH_US, *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
         )
         console = done.stdout + done.stderr
     except subprocess.TimeoutExpired as expired:

@@ -23,12 +23,10 @@ from guests.bare.words import (
     qemu_words,
     said_up,
 )
+from guests.boot import WITH_US
 from guests.built import HostCannotError
 from guests.qemu import NAME, why_not_installed
 from guests.waiting import wait_for
-
-WITH_US = ("setpriv", "--pdeathsig", "KILL")
-"""QEMU does not outlive whoever started it, however that ends: its guest may compute for ever."""
 
 VCPU = re.compile(r"CPU (\d+)/")
 TRIAL_VCPUS, TRIAL_PATIENCE_S = 2, 60.0

@@ -57,4 +57,4 @@ def test_who_shows_a_guest_and_is_told_to_stop_says_so_and_leaves_none(repositor
             1,
             b"guests.bare: interrupted: everything it had started is gone\n",
         )
-    assert all(map(gone, below))
+    wait_for(lambda: all(map(gone, below)))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from guests.boot import EXIT_MARK
+from guests.boot import EXIT_MARK, WITH_US
 from guests.built import HostCannotError
 from guests.qemu import Qemu, counting_qemu
 
@@ -81,7 +81,7 @@ class Machine:
         isolated = (f"isolcpus={','.join(map(str, self.cpus.apart))}",) if self.isolated else ()
         words = (*KERNEL, *isolated, f"{TASK}={task.word}")
         return [
-            *("setpriv", "--pdeathsig", "KILL", "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
+            *(*WITH_US, "nice", "-n", str(NICE), "env", f"LD_PRELOAD={self.turns}"),
             *self.qemu.command("-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"),
             *("-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed", "-seed", "1"),
             *(
