@@ -179,10 +179,15 @@ def _whole_lines(file: Path) -> list[bytes]:
 
 
 def _append(file: Path, value: dict[str, object]) -> None:
-    """One more line, on the disk when this returns; what an interruption cut off before is gone."""
+    """One more line, on the disk when this returns; what an interruption cut off before is gone. Refusal
+    where it cannot be written."""
     whole = file.read_bytes().rpartition(b"\n") if file.exists() else (b"", b"", b"")
-    with file.open("ab") as target:
-        target.truncate(len(whole[0]) + len(whole[1]))
-        target.write(json.dumps(value).encode() + b"\n")
-        target.flush()
-        os.fsync(target.fileno())
+    try:
+        with file.open("ab") as target:
+            target.truncate(len(whole[0]) + len(whole[1]))
+            target.write(json.dumps(value).encode() + b"\n")
+            target.flush()
+            os.fsync(target.fileno())
+    except OSError as error:
+        what = f"{file}: {error.strerror}: mend that: the same command goes on"
+        raise Refusal(ExitStatus.FAILED, what) from error
