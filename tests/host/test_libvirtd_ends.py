@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dasec.errors import ExitStatus, Refusal
+from experiments.places.libvirtd import own_libvirtd
 from guests import libvirtd
 from guests.built import HostCannotError
 from guests.waiting import gone, wait_for
@@ -58,3 +60,7 @@ def test_where_there_can_be_no_namespace_of_its_own_it_says_why_in_one_line(
     monkeypatch.setattr(libvirtd, "SCRIPT", "echo mount: permission denied; exit 32")
     with pytest.raises(HostCannotError, match="^a libvirtd of our own: mount: permission denied$"):
         libvirtd.Libvirtd(tmp_path / "log")
+    with pytest.raises(Refusal) as caught:
+        own_libvirtd(tmp_path)
+    assert caught.value.lines == ("a libvirtd of our own: mount: permission denied",)
+    assert caught.value.status is ExitStatus.HOST

@@ -29,6 +29,7 @@ from guests.bare.words import Accelerator
 from guests.built import HostCannotError
 from guests.libvirtd import Libvirtd
 
+from ...places.libvirtd import own_libvirtd
 from .load import ANSWERS, KEYS, ORDERS, Answers, Orders
 from .situation import BACKGROUND_VCPU, HELPER_US, SERIAL_US, VCPUS, Situation
 from .wish import Wish, groups, told
@@ -106,7 +107,7 @@ def _placed(stack: ExitStack, tree: Tree, situation: Situation) -> machine.Bare:
 
 @contextlib.contextmanager
 def _libvirtd(directory: Path) -> Iterator[Libvirtd]:
-    daemon = Libvirtd(directory / "libvirtd.log")
+    daemon = own_libvirtd(directory)
     try:
         yield daemon
     finally:

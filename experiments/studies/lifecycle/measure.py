@@ -20,8 +20,9 @@ from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.arms import CONTROL, NONE, settings_of
 from dasec.service.status import FILE_NAME, Status
 from guests.domains import pid_of
-from guests.libvirtd import Libvirtd
 from guests.waiting import wait_for
+
+from ...places.libvirtd import own_libvirtd
 
 if TYPE_CHECKING:
     from libvirt import virConnect, virDomain
@@ -86,7 +87,7 @@ class Site:
 
         libvirt.registerErrorHandler(lambda context, error: None, None)  # else it prints what is suppressed
         self._folder = folder
-        self._libvirtd = Libvirtd(folder / "libvirtd.log")
+        self._libvirtd = own_libvirtd(folder)
         self._connection: virConnect = libvirt.open(self._libvirtd.uri)
         self._console = folder / "console"
         disk = guest_disk(folder, busy=busy)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from dasec.lab.load_tool import figure
 from guests.domains import pid_of
-from guests.libvirtd import Libvirtd
 from guests.memcached import VCPUS, Guest, guest
 from guests.waiting import wait_for
+
+from ...places.libvirtd import own_libvirtd
 
 MEMCACHED, CONTROL_PORT = 11211, 11212
 COMMAND = f'sh -c "memcached -d -u root -t {VCPUS}; nc -ll -p {CONTROL_PORT} -e sh"'
@@ -26,7 +27,7 @@ class Fleet:
     def __init__(self, folder: Path, image: Path) -> None:
         self._folder, self._image = folder, image
         self.guests: tuple[Guest, ...] = ()
-        self.libvirtd = Libvirtd(folder / "libvirtd.log")
+        self.libvirtd = own_libvirtd(folder)
 
     def __enter__(self) -> Fleet:
         return self
