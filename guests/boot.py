@@ -17,7 +17,7 @@ EXIT_MARK = "GUEST-EXIT:"
 CPIO = ("cpio", "-o", "-H", "newc", "--quiet", "--reproducible", "--owner=0:0")
 
 WITH_US = ("setpriv", "--pdeathsig", "KILL")
-"""Before QEMU's command: it does not outlive whoever started it, however that ends. Its guest may compute for
+"""Before a command: it does not outlive whoever started it, however that ends. QEMU's guest may compute for
 ever."""
 
 

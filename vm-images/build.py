@@ -29,7 +29,7 @@ sys.path.insert(0, str(REPOSITORY))
 from image_recipe import Recipe, RecipeError, known, read  # noqa: E402
 from image_tree import TreeError, add_applets, add_libraries, keep  # noqa: E402
 
-from guests.boot import one_at_a_time, pack  # noqa: E402  # this repository has to be found first
+from guests.boot import WITH_US, one_at_a_time, pack  # noqa: E402  # this repository has to be found first
 from guests.throw_away import copy_modules, modules_with_needs  # noqa: E402
 
 SUITE = "bookworm"
@@ -223,7 +223,8 @@ def _sum(path: Path) -> str:
 
 
 def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    ours = [*WITH_US, *command]
+    done = subprocess.run(ours, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise BuildError(f"{command[0]}: {said[-1] if said else f'exit status {done.returncode}'}")

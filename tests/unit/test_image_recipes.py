@@ -67,7 +67,7 @@ def test_a_build_that_is_told_to_stop_leaves_nothing(tmp_path: Path) -> None:
         _, said = build.communicate()
     assert (build.returncode, said) == (1, "vm-images/build.py: interrupted: nothing of it is left\n")
     assert [path.name for path in cache.iterdir()] == ["lock"]
-    assert all(map(gone, below))
+    wait_for(lambda: all(map(gone, below)))
 
 
 def test_a_cache_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
