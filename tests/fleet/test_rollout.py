@@ -85,6 +85,19 @@ def test_a_canary_that_is_lost_half_way_ends_the_roll_out(host: Host, new: Path,
     assert not [task for name, task in outcome.tasks if name == "h2"]
 
 
+def test_a_daemon_that_a_lost_run_did_not_start_anew_is_started_anew_by_the_next_one(
+    host: Host, old: Path, tmp_path: Path
+) -> None:
+    fleet = like(host, tmp_path, 1)
+    given = {"dasec_package": old, "dasec_config": OTHER}
+    assert fleet.losing(h1="Write the configuration").roll_out(**given).status != 0
+    assert fleet.host("h1").runs() == f"1.0\n{CONFIG}", "it has not read the new one"
+    outcome = fleet.roll_out(**given)
+    assert outcome.status == 0, outcome.said
+    assert fleet.host("h1").runs() == f"1.0\n{OTHER}"
+    assert keeps(fleet) == []
+
+
 @pytest.mark.slow
 def test_hosts_that_are_lost_half_way_keep_the_way_back_and_a_failure_of_the_next_run_takes_it(
     host: Host, new: Path, tmp_path: Path
