@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ...knobs.quotas import QUOTA
@@ -11,8 +12,9 @@ from ...linux.bandwidth import GroupUse
 from ...linux.cgroupfs import Hierarchy
 from ...linux.errors import ThreadGone
 from ...linux.watch import FileWatch
-from ...model import CORE_PPM, Limits, OwnLimit
+from ...model import CORE_PPM, Limits, OwnLimit, VcpuId
 from .thread import ManagedThread
+from .totals import Counting, SeenTotals
 
 _UNUSED = GroupUse(0, 0)
 
@@ -38,6 +40,9 @@ class LimitLooks:
         self._files = FileWatch()
         self._owners: dict[str, ManagedThread] = {}
         self._named: set[str] = set()
+        self._used: dict[str, SeenTotals] = {}
+        self._around: dict[str, SeenTotals] = {}
+        self._stops: dict[VcpuId, SeenTotals] = {}
 
     def follow(self, homes: Mapping[str, str], threads: Iterable[ManagedThread]) -> None:
         """These are the groups around all threads of a workload, of those that have one, and all threads."""
@@ -54,6 +59,7 @@ class LimitLooks:
                 members[thread.workload].append(thread)
                 owners.update(dict.fromkeys(_files_of(self._hierarchy, thread), thread))
         self._watch(owners)
+        self._count(homes, [thread for group in members.values() for thread in group])
         self.limited = tuple(
             one._replace(size=sizes[name])
             for name, home in homes.items()
@@ -97,7 +103,7 @@ class LimitLooks:
         self._files.close()
 
     def take(self) -> dict[str, Limits]:
-        """Totals as they are now. A group that vanished limits nobody."""
+        """SeenTotals as they are now. A group that vanished limits nobody."""
         found: dict[str, Limits] = {}
         for workload, around_ppm, directory, threads, _ in self.limited:
             try:
@@ -105,9 +111,34 @@ class LimitLooks:
             except (ThreadGone, OSError):
                 continue
             own = {thread.id: self._own(thread) for thread in threads if thread.takes_caps}
-            throttled_ns += sum(one.throttled_ns for one in own.values() if one.given_ppm)
-            found[workload] = Limits(around_ppm, used_ns, throttled_ns, own)
+            stopped: dict[Counting, int] = {directory: throttled_ns}
+            stopped.update((vcpu, one.throttled_ns) for vcpu, one in own.items() if one.given_ppm)
+            found[workload] = Limits(
+                around_ppm,
+                self._used[workload].look({directory: used_ns}),
+                self._around[workload].look(stopped),
+                own,
+            )
         return found
+
+    def _count(self, homes: Iterable[str], threads: Iterable[ManagedThread]) -> None:
+        """SeenTotals of all these, those that there were already as they are."""
+        self._used = {name: self._used.get(name) or SeenTotals({}) for name in homes}
+        self._around = {name: self._around.get(name) or SeenTotals({}) for name in homes}
+        self._stops = {
+            each.id: self._stops.get(each.id) or SeenTotals(self._before_us(each)) for each in threads
+        }
+
+    def _before_us(self, thread: ManagedThread) -> Mapping[Counting, int]:
+        """For how long its own group was stopped before anybody looked, by an earlier limit or daemon."""
+        place = thread.weight
+        if place is None or self._hierarchy is None:
+            return {}
+        directory = self._hierarchy.directory(place.group)
+        try:
+            return {directory: bandwidth.usage_of(directory).throttled_ns if place.made else 0}
+        except (ThreadGone, OSError):
+            return {}
 
     def _watch(self, owners: dict[str, ManagedThread]) -> None:
         for file in self._owners.keys() - owners:
@@ -155,13 +186,13 @@ class LimitLooks:
         held, place = thread.held.get(QUOTA), thread.weight
         present_ppm = held.value if held is not None and isinstance(held.value, int) else 0
         given_ppm = bandwidth.cores_of(thread.given_quota) * CORE_PPM if thread.given_quota else 0
+        stopped = self._stops[thread.id]
         if place is None or self._hierarchy is None or not (present_ppm or given_ppm):
-            return OwnLimit(0, 0)
+            return OwnLimit(0, stopped.sum_ns)
         directory = held.ref.group.directory if held else self._hierarchy.directory(place.group)
-        try:
-            return OwnLimit(present_ppm, bandwidth.usage_of(directory).throttled_ns, int(given_ppm))
-        except (ThreadGone, OSError):
-            return OwnLimit(present_ppm, 0, int(given_ppm))
+        with suppress(ThreadGone, OSError):  # it has gone, or is asked again at the next look
+            stopped.look({directory: bandwidth.usage_of(directory).throttled_ns})
+        return OwnLimit(present_ppm, stopped.sum_ns, int(given_ppm))
 
 
 def _files_of(hierarchy: Hierarchy, thread: ManagedThread) -> tuple[str, ...]:
