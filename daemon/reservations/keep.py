@@ -138,11 +138,12 @@ def _followed(
     places = _places(period.topology)
     own = {ask.name: ask for ask in parameters.own_asks_of(period)}
     asks = {ask.name: ask for ask in parameters.asks_of(period)} | own
+    reach_of = {each.name: _reach(each) & places.keys() for each in period.workloads if each.vcpus}
     kept = [
         grant
         for grant in map(Kept.grant, known.kept)
         if asks.get(grant.ask.name) == grant.ask
-        and places.keys() >= grant.exclusive.union(cpu for cpu, _ in grant.parts)
+        and reach_of[grant.ask.name] >= grant.exclusive.union(cpu for cpu, _ in grant.parts)
     ]
     held = Reservations(places, {grant.ask.name: grant for grant in kept}, parameters.apart)
     if held.needs_pool and not held.pool:
@@ -183,6 +184,12 @@ def _places(topology: Topology) -> Mapping[int, CpuPlace]:
 def _allowed(workload: Workload) -> frozenset[int]:
     """The CPUs that each of its vCPUs may use."""
     return frozenset.intersection(*(vcpu.allowed for vcpu in workload.guests_own or workload.vcpus))
+
+
+def _reach(workload: Workload) -> frozenset[int]:
+    """The CPUs that any of its vCPUs may use: one that its cpuset has lost none of them can. What a single
+    thread gives up by a mask of its own the others keep."""
+    return frozenset[int]().union(*(vcpu.allowed for vcpu in workload.guests_own or workload.vcpus))
 
 
 def _aims(held: Reservations, period: Period) -> Mapping[str, frozenset[Core]]:

@@ -158,6 +158,27 @@ def test_a_cpu_that_goes_offline_is_not_kept_and_others_are_found() -> None:
     assert world.unkept() == [("web", "wants 2 CPUs, and 1 CPU are not given yet")]
 
 
+def test_who_may_not_use_its_cpus_any_more_gets_others_and_leaves_those() -> None:
+    world = World(policy(WEB))
+    world.run(Group("web", rows(2)), Group("batch", rows(1)))
+    assert world.masks["web"] == [core_set(0, 1)] * 2
+    world.masks["web"] = [core_set(1)] * 2  # what its new cpuset, of 1 to 3, leaves of them
+    world.run(Group("web", rows(2, allowed=(1, 2, 3))), Group("batch", rows(1)))
+    assert world.masks == {"web": [core_set(1, 2)] * 2, "batch": [core_set(0, 3)]}
+    assert world.unkept() == []
+    world.run(Group("web", rows(2, allowed=(3,))), Group("batch", rows(1)))
+    assert world.unkept() == [("web", "wants 2 whole CPUs, and the pool can give 1")]
+    assert world.masks["batch"] == [EVERY_CORE]
+
+
+def test_one_thread_that_may_use_less_takes_nothing_from_the_others() -> None:
+    world = World(policy(WEB))
+    world.run(Group("web", rows(2)), Group("batch", rows(1)))
+    world.run(Group("web", [*rows(1), Row(allowed=(0,))]), Group("batch", rows(1)))
+    assert world.unkept() == []
+    assert world.masks["batch"] == [core_set(2, 3)]
+
+
 def test_a_pattern_reserves_for_each_that_it_matches() -> None:
     world = World(policy(Booking("docker:web-*", 1000, CpuClass.WHOLE)))
     world.run(Group("docker:web-1", rows(1)), Group("docker:web-2", rows(1)), Group("docker:db", rows(1)))
