@@ -148,6 +148,7 @@ def _followed(
     held = Reservations(places, {grant.ask.name: grant for grant in kept}, parameters.apart)
     if held.needs_pool and not held.pool:
         held = replace(held, grants={})  # CPUs went offline: everybody else needs one
+    held = replace(held, apart=parameters.apart and asks.keys() == reach_of.keys())
     allowed_of = {each.name: _allowed(each) for each in period.workloads if each.vcpus}
     unkept: list[Unkept] = []
     for name, ask in asks.items():
@@ -235,6 +236,10 @@ class _Masks:
         aim = self.wanted.get(workload.name)
         former = [each for each in self.former if each.workload == workload.name]
         if aim is None and not former:
+            return
+        if not aim and aim is not None:
+            self.astray.append(Unkept(workload.name, "all CPUs are reserved by others, and it runs on them"))
+            self.aims += former
             return
         left: set[Aim] = set()
         for vcpu in workload.guests_own:  # QEMU's own threads stay where its operator has them

@@ -158,6 +158,31 @@ def test_a_cpu_that_goes_offline_is_not_kept_and_others_are_found() -> None:
     assert world.unkept() == [("web", "wants 2 CPUs, and 1 CPU are not given yet")]
 
 
+ALL_OF_IT = Booking("web", 4000, CpuClass.WHOLE)
+
+
+def test_where_the_rest_of_the_system_is_apart_all_cpus_may_be_given_away() -> None:
+    world = World(policy(ALL_OF_IT, apart=True))
+    world.run(Group("web", rows(2)))
+    assert world.unkept() == []
+
+
+def test_the_last_cpu_is_kept_for_a_workload_that_has_none_of_its_own() -> None:
+    world = World(policy(ALL_OF_IT, apart=True))
+    world.run(Group("web", rows(2)), Group("batch", rows(1)))
+    assert world.unkept() == [("web", "wants 4 whole CPUs, and the pool can give 3")]
+
+
+def test_who_comes_when_all_are_given_away_is_told_once_why_it_runs_on_them() -> None:
+    world = World(policy(ALL_OF_IT, apart=True))
+    world.run(Group("web", rows(2)))
+    decision = world.run(Group("web", rows(2)), Group("batch", rows(2)))
+    assert not decision.knobs
+    assert world.unkept() == [("batch", "all CPUs are reserved by others, and it runs on them")]
+    world.run(Group("batch", rows(2)))
+    assert world.unkept() == []
+
+
 def test_who_may_not_use_its_cpus_any_more_gets_others_and_leaves_those() -> None:
     world = World(policy(WEB))
     world.run(Group("web", rows(2)), Group("batch", rows(1)))
