@@ -38,6 +38,7 @@ pytestmark = [
 
 BOTH = (0, 1)
 ONE = frozenset({Core(1)})
+EVERY_CORE = frozenset(map(Core, BOTH))
 
 
 @dataclass
@@ -157,6 +158,18 @@ def test_a_policy_sees_where_the_thread_may_run_now_and_again_when_the_cpuset_is
 
 
 @pytest.mark.skipif(not KEEPS_WHAT_WAS_ASKED_FOR, reason="a cpuset that changes resets every mask here")
+def test_who_gets_back_all_that_it_may_use_has_its_own_mask_again_and_follows_its_cpuset(
+    world: World,
+) -> None:
+    assert world.pin(ONE) is Outcome.APPLIED
+    assert len(world.stage.journal.outstanding()) == 1
+    assert world.pin(EVERY_CORE) is Outcome.APPLIED
+    assert (world.mask(), world.stage.journal.outstanding()) == (BOTH, ())
+    assert world.look().knobs[world.vcpu].affinity == EVERY_CORE
+    assert world.pin(ONE) is Outcome.APPLIED, "it stays ours to write"
+    assert world.mask() == (1,)
+
+
 def test_what_somebody_else_has_set_is_theirs_and_comes_back_with_the_cpuset(world: World) -> None:
     world.pin(frozenset({Core(0)}))
     world.look()

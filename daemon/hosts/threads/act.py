@@ -97,6 +97,8 @@ class Actuator:
         if kind not in thread.held and kind.taken(change.new) == change.prior != change.new:
             return Outcome.YIELDED, f"its {kind} is as far as the kernel goes already"
         try:
+            if self._is_its_own(change, thread, kind):
+                return self._put_back(thread, kind)
             moves = self._move_first(thread, thread.weight) if kind.of_group else ()
             return _Intent(index, change, thread, (*moves, self._step(change, thread, kind)))
         except ThreadGone as gone:
@@ -127,6 +129,14 @@ class Actuator:
                 thread.show(QUOTA, None)
                 raise
         return (_Step(Write(self.groups.move_ref(thread.id), place.origin, place.group), place.origin),)
+
+    def _is_its_own(self, change: Change, thread: ManagedThread, kind: NativeKnob) -> bool:
+        """Is that the mask that it has without us? Written as a list of CPUs it would keep the thread from
+        those that its cpuset gets later, or that come online."""
+        held = thread.held.get(kind)
+        if kind is not AFFINITY or held is None or change.new != thread.vcpu.allowed:
+            return False
+        return knob.in_force(held.ref, held.prior, self.proc) == kind.native(change.new)
 
     def _put_back(self, thread: ManagedThread, kind: NativeKnob) -> Verdict:
         """As it was before us."""
