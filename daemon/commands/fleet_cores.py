@@ -17,8 +17,12 @@ from .node_status import ApiServer, Operations, api_server
 from .prometheus import ask, checked
 
 CORES = '{__name__=~"dasec_cores"}'
+WITHIN_A_DAY = "present_over_time(dasec_cores[1d])"
 POINTER = "/status/capacity/" + RESOURCE.replace("~", "~0").replace("/", "~1")
 """RFC 6901."""
+
+UNKNOWN = -1
+"""What a node was told that could not be told, or that somebody told before us."""
 
 ANEW_ROUNDS = 10
 """Then every node is told again: one that was deleted and came back has forgotten."""
@@ -43,7 +47,7 @@ def commands_of(told: CoresWanted) -> str:
                 *("--patch", json.dumps(operations(None if told.remove else cores))),
             )
         )
-        for node, cores in sorted(_offered(told).items())
+        for node, cores in sorted((_nodes(told) if told.remove else _offered(told)).items())
     )
 
 
@@ -73,9 +77,12 @@ class Teller:
             failed = self.api.patch(node, operations(cores))
             if failed is None:
                 self.told[node] = cores
-            else:
+                continue
+            if failed.no_such_node and node not in now:
                 self.told.pop(node, None)
-                complaints.add(failed)
+            else:
+                self.told[node] = UNKNOWN
+                complaints.add(failed.why)
         self.complain(frozenset(complaints))
 
     def complain(self, complaints: frozenset[str]) -> None:
@@ -86,10 +93,12 @@ class Teller:
 
 
 def remove(told: CoresWanted, api: ApiServer) -> None:
-    """From every node of which Prometheus knows. Refuses (status 1) if one still has it."""
-    failed = [line for node in sorted(_offered(told)) if (line := api.patch(node, operations(None)))]
-    if failed:
-        raise Refusal(ExitStatus.FAILED, *map(printable, failed))
+    """From every node that Prometheus has known within a day. Refuses (status 1) if one still has it."""
+    nodes = _nodes(told)
+    failed = [one for node in sorted(nodes) if (one := api.patch(node, operations(None)))]
+    complaints = [one.why for one in failed if not one.no_such_node]
+    if complaints or len(failed) == len(nodes):
+        raise Refusal(ExitStatus.FAILED, *map(printable, complaints or [one.why for one in failed]))
 
 
 def tell(told: CoresWanted, where: str, every_s: float, say: Callable[[str], None]) -> None:
@@ -106,7 +115,7 @@ def tell(told: CoresWanted, where: str, every_s: float, say: Callable[[str], Non
 
     def round_and_over() -> bool:
         try:
-            teller.round(_offered(told))
+            one_round(told, teller)
         except Refusal as refusal:
             teller.complain(frozenset(refusal.lines))
         return over.wait(every_s)
@@ -115,9 +124,30 @@ def tell(told: CoresWanted, where: str, every_s: float, say: Callable[[str], Non
         pass
 
 
+def one_round(told: CoresWanted, teller: Teller) -> None:
+    """What Prometheus knows now is told. Whose daemon was lost while nobody told nodes offers none, either.
+    Refuses as `prometheus.ask`, and with status 1 if no host is known."""
+    now = _offered(told)
+    if not teller.told:
+        teller.told = dict.fromkeys(_asked(told, WITHIN_A_DAY).keys() - now.keys(), UNKNOWN)
+    teller.round(now)
+
+
 def _offered(told: CoresWanted) -> dict[str, int]:
-    samples = ask(told.url, CORES, told.timeout_s)
-    cores = {each.labels.get("instance", ""): int(each.value) for each in samples}
-    if not cores:
+    return _known(told, _asked(told, CORES))
+
+
+def _nodes(told: CoresWanted) -> dict[str, int]:
+    """All those that may have been told."""
+    return _known(told, {**_asked(told, WITHIN_A_DAY), **_asked(told, CORES)})
+
+
+def _known(told: CoresWanted, nodes: dict[str, int]) -> dict[str, int]:
+    if not nodes:
         raise Refusal(ExitStatus.FAILED, f"{told.url}: knows no host: does it scrape one with a daemon?")
-    return offered(cores, told.kept)
+    return nodes
+
+
+def _asked(told: CoresWanted, query: str) -> dict[str, int]:
+    samples = ask(told.url, query, told.timeout_s)
+    return offered({each.labels.get("instance", ""): int(each.value) for each in samples}, told.kept)

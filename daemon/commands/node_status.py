@@ -28,6 +28,13 @@ Operations = Sequence[Mapping[str, str]]
 """A JSON Patch (RFC 6902)."""
 
 
+class Untold(NamedTuple):
+    """Why a node was not told: one clear line. `no_such_node`: there is none of that name."""
+
+    why: str
+    no_such_node: bool = False
+
+
 class ApiServer(NamedTuple):
     """`token`: a file, read for each request, since it is renewed each hour; None: the server wants none."""
 
@@ -35,8 +42,8 @@ class ApiServer(NamedTuple):
     token: Path | None = None
     authority: Path | None = None
 
-    def patch(self, node: str, operations: Operations) -> str | None:
-        """None, or why it is not done: one clear line."""
+    def patch(self, node: str, operations: Operations) -> Untold | None:
+        """None, or why it is not done."""
         headers = {"Content-Type": "application/json-patch+json", "Accept": "application/json"}
         try:
             if self.token is not None:
@@ -51,9 +58,12 @@ class ApiServer(NamedTuple):
             with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=trusted) as answer:
                 answer.read()
         except urllib.error.HTTPError as error:
-            return f"node {node}: {self.url} answers {error.code}: {_reason(error)}"
+            why = f"node {node}: {self.url} answers {error.code}: {_reason(error)}"
+            return Untold(why, no_such_node=error.code == http.HTTPStatus.NOT_FOUND)
         except (OSError, ValueError, http.client.HTTPException) as error:
-            return f"node {node}: {self.url} cannot be told: {getattr(error, 'reason', None) or error}"
+            return Untold(
+                f"node {node}: {self.url} cannot be told: {getattr(error, 'reason', None) or error}"
+            )
         return None
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dasec.commands import node_status
 from dasec.commands.cli import commands
-from dasec.commands.fleet_cores import Teller
+from dasec.commands.fleet_cores import CoresWanted, Teller, one_round
 from dasec.commands.node_status import ApiServer, api_server
 from dasec.errors import Refusal
 from dasec.placement.whole_cores import RESOURCE, offered, untold
@@ -40,6 +40,11 @@ def refused(done: Result) -> tuple[int, str]:
     assert isinstance(done.exception, Refusal), done.exception
     (line,) = done.exception.lines
     return done.exception.status, line
+
+
+def refusal_of(api: ApiServer, node: str) -> str:
+    untold = api.patch(node, [])
+    return "" if untold is None else untold.why
 
 
 def test_what_is_shown_is_what_a_shell_can_run() -> None:
@@ -76,6 +81,47 @@ def test_removal_leaves_every_node_as_it_was_and_may_be_said_twice() -> None:
         for _ in range(2):
             assert cores(prometheus, "--api", api, "--remove").exit_code == 0
             assert cluster.nodes == {"a": {"cpu": "8"}, "b": {"cpu": "16"}}
+
+
+def test_a_node_that_cannot_be_told_that_its_daemon_is_lost_is_told_later() -> None:
+    cluster = Cluster({"a": {}, "b": {}})
+    said: list[str] = []
+    with cluster_at(cluster) as api:
+        teller = Teller(ApiServer(api), said.append)
+        teller.round({"a": 7, "b": 3})
+        cluster.token = "another"
+        teller.round({"a": 7})
+        cluster.token = None
+        teller.round({"a": 7})
+    assert (cluster.nodes["b"], len(said)) == ({RESOURCE: "0"}, 1)
+
+
+def lost(**cores: int) -> dict[tuple[str, str, str], str]:
+    """What there was within a day."""
+    return fleet_of(**cores).now
+
+
+def test_a_node_that_lost_its_daemon_while_nobody_told_nodes_offers_none() -> None:
+    cluster = Cluster({"a": {}, "b": {RESOURCE: "15"}})
+    fleet = fleet_of(a=8)
+    fleet.day = lost(a=8, b=16, deleted=4)
+    with serving(fleet) as prometheus, cluster_at(cluster) as api:
+        teller = Teller(ApiServer(api), pytest.fail)
+        for _ in range(2):
+            one_round(CoresWanted(prometheus, kept=1, timeout_s=10, remove=False), teller)
+    assert cluster.nodes == {"a": {RESOURCE: "7"}, "b": {RESOURCE: "0"}}
+    assert cluster.asked == {"a": 1, "b": 1, "deleted": 1}, "a node that is gone is nobody's trouble"
+
+
+def test_removal_is_also_from_nodes_whose_daemon_is_gone() -> None:
+    cluster = Cluster({"a": {RESOURCE: "7"}, "b": {RESOURCE: "15"}})
+    fleet = fleet_of()
+    fleet.day = lost(a=8, b=16, deleted=4)
+    with serving(fleet) as prometheus, cluster_at(cluster) as api:
+        lines = cores(prometheus, "--remove").output.splitlines()
+        assert [shlex.split(line)[3] for line in lines] == ["a", "b", "deleted"]
+        assert cores(prometheus, "--api", api, "--remove").exit_code == 0
+    assert cluster.nodes == {"a": {}, "b": {}}
 
 
 def test_a_node_is_told_only_what_it_does_not_know() -> None:
@@ -152,7 +198,7 @@ def test_a_pods_token_is_read_anew_for_each_node(tmp_path: Path, monkeypatch: py
         api = ApiServer(url, account.token)
         assert api.patch("a", []) is None
         cluster.token = "second"
-        assert "401: Unauthorized" in (api.patch("a", []) or "")
+        assert "401: Unauthorized" in refusal_of(api, "a")
         (tmp_path / "token").write_text("second\n")
         assert api.patch("a", []) is None
 
@@ -166,7 +212,7 @@ def test_a_name_of_a_node_cannot_leave_its_place_in_the_url() -> None:
 def test_nobody_there_is_one_line() -> None:
     with cluster_at(Cluster({})) as url:
         pass
-    assert "cannot be told" in (ApiServer(url).patch("a", []) or "")
+    assert "cannot be told" in refusal_of(ApiServer(url), "a")
 
 
 def test_bad_words_are_one_line_each() -> None:
