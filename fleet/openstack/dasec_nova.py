@@ -14,7 +14,9 @@ It asks `dasec fleet extender`, which has numbers, simulation and cache (docs/fl
 
 from __future__ import annotations
 
+import http.client
 import json
+import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -28,6 +30,14 @@ LOG = log.getLogger(__name__)
 
 BEST = 10
 """What the extender says of a host on which nobody would wait (extender/v1 MaxExtenderPriority)."""
+
+
+CHUNK_BYTES = 1 << 16
+MOST_BYTES = 1 << 24
+"""Of an answer: the scores of a hundred thousand hosts."""
+
+ILL = (OSError, http.client.HTTPException, ValueError, LookupError, TypeError, RecursionError)
+"""What reading an answer can raise that is none."""
 
 
 class Host(Protocol):
@@ -79,7 +89,7 @@ class DasecWeigher(weights.BaseHostWeigher):
         names = [each.obj.nodename for each in weighed_obj_list]
         try:
             scores = _ask(names, weight_properties.flavor.vcpus)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except ILL as error:
             LOG.warning("dasec: no word on waiting: %s", error)
             scores = {}
         return [scores.get(name, 0) for name in names]
@@ -89,10 +99,24 @@ class DasecWeigher(weights.BaseHostWeigher):
 
 
 def _ask(names: Sequence[str], vcpus: int) -> Mapping[str, float]:
-    """The score of each host for a server that wants so many cores."""
+    """The score of each host for a server that wants so many cores. Raises one of ILL."""
     wants = {"containers": [{"name": "server", "resources": {"requests": {"cpu": str(vcpus)}}}]}
     question = {"Pod": {"metadata": {"name": "server"}, "spec": wants}, "NodeNames": names}
     url = conf.CONF.dasec.extender_url.rstrip("/") + "/prioritize"
     request = urllib.request.Request(url, json.dumps(question).encode(), {"Content-Type": "application/json"})
+    until = time.monotonic() + conf.CONF.dasec.timeout
     with urllib.request.urlopen(request, timeout=conf.CONF.dasec.timeout) as answer:
-        return {each["Host"]: each["Score"] for each in json.load(answer)}
+        scores = {str(each["Host"]): each["Score"] for each in json.loads(_body(answer, until))}
+    if not all(0 <= score <= BEST for score in scores.values()):
+        raise ValueError(f"a score that is not from 0 to {BEST}")
+    return scores
+
+
+def _body(answer: http.client.HTTPResponse, until: float) -> bytes:
+    """All of it, in time as a whole: the timeout of a socket is one of each read."""
+    text = b""
+    for part in iter(lambda: answer.read1(CHUNK_BYTES), b""):
+        text += part
+        if time.monotonic() > until or len(text) > MOST_BYTES:
+            raise TimeoutError("no whole answer in time")
+    return text
