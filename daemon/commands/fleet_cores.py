@@ -15,6 +15,7 @@ from ..linux.printable import printable
 from ..placement.whole_cores import RESOURCE, offered, untold
 from .node_status import ApiServer, Operations, api_server
 from .prometheus import ask, checked
+from .reserve import MOST_CPUS
 
 CORES = '{__name__=~"dasec_cores"}'
 WITHIN_A_DAY = "present_over_time(dasec_cores[1d])"
@@ -149,5 +150,7 @@ def _known(told: CoresWanted, nodes: dict[str, int]) -> dict[str, int]:
 
 
 def _asked(told: CoresWanted, query: str) -> dict[str, int]:
+    """A node with more cores than there can be offers none."""
     samples = ask(told.url, query, told.timeout_s)
-    return offered({each.labels.get("instance", ""): int(each.value) for each in samples}, told.kept)
+    there = {each.labels.get("instance", ""): int(each.value) for each in samples}
+    return offered({name: cores if cores <= MOST_CPUS else 0 for name, cores in there.items()}, told.kept)

@@ -11,6 +11,7 @@ from ..errors import ExitStatus, Refusal
 from ..placement import FleetHost, Lately, Resident
 from ..reservations import Ask
 from .prometheus import Sample, ask
+from .reserve import MOST_CPUS
 
 OF_HOSTS = ("dasec:host_wait:p90_10m", "dasec_cores")
 OF_WORKLOADS = (
@@ -93,8 +94,10 @@ def hosts_of(
     for at in sorted(told.hosts.keys() | residents.keys()):
         numbers = told.hosts.get(at, {})
         lacking = [each for each in OF_HOSTS if each not in numbers]
-        if lacking or numbers["dasec_cores"] < 1:
-            missing[at] = lacking[0] if lacking else "core yet"
+        if lacking:
+            missing[at] = lacking[0]
+        elif not 1 <= numbers["dasec_cores"] <= MOST_CPUS:
+            missing[at] = "core yet" if numbers["dasec_cores"] < 1 else "number of cores that can be"
         if at not in missing:
             wait, cores_there = (numbers[each] for each in OF_HOSTS)
             hosts.append(FleetHost(at, int(cores_there), min(1.0, wait), tuple(residents[at])))

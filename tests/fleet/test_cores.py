@@ -215,6 +215,14 @@ def test_nobody_there_is_one_line() -> None:
     assert "cannot be told" in refusal_of(ApiServer(url), "a")
 
 
+@pytest.mark.parametrize("there", ["8193", "1e300", "-4"])
+def test_a_node_with_as_many_cores_as_none_has_offers_none(there: str) -> None:
+    fleet = Answers({("dasec_cores", "a:9753", ""): "8", ("dasec_cores", "b:9753", ""): there})
+    with serving(fleet) as url:
+        lines = cores(url).output.splitlines()
+    assert [json.loads(shlex.split(line)[-1])[0]["value"] for line in lines] == ["7", "0"]
+
+
 def test_bad_words_are_one_line_each() -> None:
     with serving(fleet_of(a=8)) as url:
         for where, word in (

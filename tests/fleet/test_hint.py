@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 
 from dasec.commands.cli import commands
 from dasec.commands.fleet import virsh
-from dasec.commands.fleet_numbers import OF_HOSTS, OF_WORKLOADS
+from dasec.commands.fleet_numbers import OF_HOSTS, OF_WORKLOADS, by_place, hosts_of
+from dasec.commands.prometheus import Sample
 from dasec.errors import Refusal
 from dasec.lab.kit.process import free_port
 from dasec.placement import AdvisedMove, Fit
@@ -127,6 +128,15 @@ def test_a_host_without_all_numbers_is_named_and_left_out(fleet: tuple[Answers, 
     shown = ask(url).output.splitlines()
     assert "c: left out: has no core yet" in shown
     assert "d: left out: has no dasec:host_wait:p90_10m" in shown
+
+
+@pytest.mark.parametrize("cores", [8193, 1e12, 1e300])
+def test_a_host_with_more_cores_than_any_has_is_named_and_left_out(cores: float) -> None:
+    now = steady().now | {("dasec_cores", "b:9753", ""): str(cores)}
+    told = by_place([Sample(labels(series), float(value)) for series, value in now.items()])
+    hosts, left_out = hosts_of(told, (), ())
+    assert [each.name for each in hosts] == ["a:9753"]
+    assert left_out == {"b:9753": "number of cores that can be"}
 
 
 def test_a_name_with_shell_and_terminal_in_it_does_neither(fleet: tuple[Answers, str]) -> None:
