@@ -105,6 +105,11 @@ class NativeKnob(ABC):
         """Does it read so because we were ended in the middle of a write?"""
         return False
 
+    def meant(self, prior: NativeValue, ours: Sequence[NativeValue], present: NativeValue) -> NativeValue:
+        """What somebody else meant it to be who wrote over ours: the present value, unless a part of that is
+        still ours."""
+        return present
+
     def in_force(self, ref: KnobRef, value: NativeValue, proc: str) -> NativeValue:
         """What it reads as while `value` is what was last asked for. Raises ThreadGone, or OSError."""
         return value

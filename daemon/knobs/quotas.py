@@ -51,5 +51,15 @@ class Quota(GroupKnob):
             return period in {str(value).partition(" ")[2] for value in (prior, *ours)}
         return quota in {str(value).partition(" ")[0] for value in ours}
 
+    def meant(self, prior: NativeValue, ours: Sequence[NativeValue], present: NativeValue) -> NativeValue:
+        """See NativeKnob. Who writes a quota alone, as libvirt does, on v1 and on v2, leaves the period, and
+        ours is a tenth of most: 50 ms of 100 would be five cores. More than one core limits nobody who is
+        alone in a group, so it is not what somebody wrote with that period."""
+        quota, _, period = str(present).partition(" ")
+        before = str(prior).partition(" ")[2]
+        is_ours = period != before and period in {str(value).partition(" ")[2] for value in ours}
+        limits_nobody = quota == bandwidth.NO_QUOTA or bandwidth.cores_of(str(present)) > 1
+        return f"{quota} {before}" if is_ours and limits_nobody else present
+
 
 QUOTA = Quota("quota")

@@ -68,7 +68,10 @@ def _compare_and_write(one: Outstanding, kernel: Kernel, looks: int = _LOOKS) ->
         if looks > 1 and kernel.read(ref) != present:  # its cpuset has changed since we looked at the mask
             return _compare_and_write(one, kernel, looks - 1)
         if not ref.kind.half_written(ref, prior, ours, present):
-            detail = f"{ref}: somebody else set it to {shown(present)} since"
+            meant = ref.kind.meant(prior, ours, present)
+            if meant != present:
+                kernel.write(ref, meant)
+            detail = f"{ref}: somebody else set it to {shown(meant)} since"
             return KnobFate(ref, Fate.LEFT_ALONE, detail)
     kernel.write(ref, prior)
     for pause_s in _PAUSES_S:  # its cpuset may change, and the thread may end, while we look

@@ -9,7 +9,7 @@ import pytest
 
 from dasec.hosts.host import HostSettings
 from dasec.hosts.threads.host import ThreadsHost
-from dasec.linux import bandwidth
+from dasec.linux import bandwidth, cgroupfs
 from dasec.model import Change, Knob, Limits, Outcome, OwnLimit, VcpuId
 from dasec.safety.restore import put_all_back
 from tests.contract.stage import MainlineStage, roster
@@ -95,6 +95,40 @@ def test_a_quota_that_the_operator_changes_during_a_loan_is_what_it_was_given(di
     assert divided.lend(divided.serves, 750_000) is Outcome.APPLIED
     divided.host.restore()
     assert divided.quotas() == ("30000 50000", GIVEN)
+
+
+def somebody_writes_only(quota_us: int, file: str) -> None:
+    """As `virsh schedinfo --set vcpu_quota=…`, on either version: the period stays."""
+    cgroupfs.write(file, f"{quota_us if quota_us > 0 or file.endswith('quota_us') else 'max'}\n")
+
+
+@pytest.mark.parametrize(("quota_us", "left"), [(50_000, "50000 100000"), (-1, "max 100000")])
+def test_who_writes_only_a_quota_over_a_loan_gets_it_in_the_period_of_before(
+    divided: Divided, quota_us: int, left: str
+) -> None:
+    divided.see()
+    divided.lend(divided.computes, 250_000)
+    somebody_writes_only(quota_us, divided.file("vcpu1"))
+    divided.host.observe(roster([divided.serves, divided.computes]))
+    assert divided.quotas() == (GIVEN, left)
+    divided.host.restore()
+    assert divided.quotas() == (GIVEN, left)
+
+
+def test_so_does_who_wrote_it_when_nobody_looked_any_more(divided: Divided) -> None:
+    divided.see()
+    divided.lend(divided.computes, 250_000)
+    somebody_writes_only(50_000, divided.file("vcpu1"))
+    assert len(put_all_back(divided.stage.journal).left_alone) == 1
+    assert divided.quotas() == (GIVEN, "50000 100000")
+
+
+def test_what_limits_in_the_period_of_a_loan_is_taken_as_it_was_written(divided: Divided) -> None:
+    divided.see()
+    divided.lend(divided.computes, 250_000)
+    divided.give("vcpu1", "5000 10000")
+    assert divided.see().own[divided.computes][::2] == (0, 500_000)
+    assert divided.quotas() == (GIVEN, "5000 10000")
 
 
 def test_a_quota_that_the_operator_changes_while_nothing_is_lent_is_followed(divided: Divided) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ...knobs import knob, masks
@@ -138,7 +139,16 @@ class ReadBack:
             return
         if present == held.now or (kind.fair_only and not is_fair):
             return
-        self._answer(thread, held, present)
+        self._answer(thread, held, self._meant(held, present))
+
+    def _meant(self, held: HeldKnob, present: NativeValue) -> NativeValue:
+        """What they meant is in force from now on, if the kernel takes it."""
+        meant = held.ref.kind.meant(held.prior, held.outstanding().ours, present)
+        if meant != present:
+            with suppress(ThreadGone, OSError):
+                knob.write_known(held.ref, meant, self.proc)
+                return meant
+        return present
 
     def _answer(self, thread: ManagedThread, held: HeldKnob, present: NativeValue) -> None:
         kind = held.ref.kind
