@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from ..linux.printable import printable
 from ..placement import AdvisedMove, FleetHost, Lately, hint
@@ -38,7 +39,8 @@ def answer(wish: HintWanted, *, as_json: bool) -> str:
 
 def virsh(move: AdvisedMove) -> str:
     """The line that makes the move, for a libvirt domain and a shell."""
-    source, target = (f"qemu+ssh://{without_port(name)}/system" for name in (move.source, move.target))
+    hosts = (quote(without_port(name), safe="[]:") for name in (move.source, move.target))
+    source, target = (f"qemu+ssh://{host}/system" for host in hosts)
     words = ("virsh", "--connect", source, "migrate", "--live", "--persistent")
     return shlex.join((*words, "--domain", move.workload, "--desturi", target))
 

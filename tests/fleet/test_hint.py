@@ -166,6 +166,15 @@ def test_virsh_itself_takes_the_line_and_asks_its_driver_to_migrate(wrong: str, 
     assert said in done.stderr
 
 
+def test_a_name_of_a_host_stays_one_in_the_line_for_virsh() -> None:
+    """libvirt runs what `command=` in such a URI names."""
+    source, target = "[fd00::1]:9753", "x/system?command=/tmp/evil&y"
+    move = AdvisedMove("web", source, target, (0.3, 0.1), (0.0, 0.0), (0.1, 0.0), 1.0, Fit())
+    words = shlex.split(virsh(move))
+    assert words[words.index("--connect") + 1] == "qemu+ssh://[fd00::1]/system"
+    assert words[-1] == "qemu+ssh://x%2Fsystem%3Fcommand%3D%2Ftmp%2Fevil%26y/system"
+
+
 def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:
     """What the first of some attempts said that ended: on a busy machine one in five virsh hangs with this
     driver (libvirt 9.0), whatever it is told."""
