@@ -103,7 +103,7 @@ class LimitLooks:
         self._files.close()
 
     def take(self) -> dict[str, Limits]:
-        """SeenTotals as they are now. A group that vanished limits nobody."""
+        """Totals as they are now. A group that vanished limits nobody."""
         found: dict[str, Limits] = {}
         for workload, around_ppm, directory, threads, _ in self.limited:
             try:
@@ -122,7 +122,7 @@ class LimitLooks:
         return found
 
     def _count(self, homes: Iterable[str], threads: Iterable[ManagedThread]) -> None:
-        """SeenTotals of all these, those that there were already as they are."""
+        """Totals of all these; of whom there were some already those go on."""
         self._used = {name: self._used.get(name) or SeenTotals({}) for name in homes}
         self._around = {name: self._around.get(name) or SeenTotals({}) for name in homes}
         self._stops = {
