@@ -22,8 +22,8 @@ def test_the_page_says_how_often_the_interval_misses_that_the_plain_kernel_is_li
     said = f"leaves out 1 in {len(mean)} of {len(again)} guests (curves not counted)"
     assert said in README
     assert f"that of p99 in {len(p99)}." in README
-    *most, worst = sorted(abs(found.ratio - 1) for found in mean)
-    assert worst == pytest.approx(0.30, abs=0.005)
+    *most, third, second, worst = sorted(abs(found.ratio - 1) for found in mean)
+    assert (third, second, worst) == pytest.approx((0.14, 0.22, 0.30), abs=0.006)
     assert max(most) < 0.105
 
 
