@@ -33,7 +33,7 @@ LEAD_S = 0.8
 @click.option(
     "--repetitions",
     type=click.IntRange(2, 1000),
-    help="Runs of each arm; by default 12 in the first situation and 6 in the others.",
+    help="Runs of each arm; by default 12, 6 and 9.",
 )
 @click.option(
     "--policies",

@@ -32,14 +32,10 @@ from .situations import Situation
 AS_PROBED = '\n[host]\nweights = "on"\n'
 """What trying found is told once, at the start: each daemon would try again."""
 
-FIRST, OTHERS = 12, 6
-"""Repetitions: the first situation is the one that the sentence at the end is about. Twelve bear one that
-stalls, however long (robust.py). In each multiple of three every arm is equally often the first."""
-
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to run, under what (of repetitions the fewest, if not as by default), where the picture goes, and
+    """What to run, under what (repetitions, if not as many as by default), where the picture goes, and
     the daemon's records, if they are to be kept. Without a layout the host decides."""
 
     situations: tuple[Situation, ...]
@@ -60,7 +56,7 @@ class Wish:
                 layout,
                 self.timing,
                 self.arms,
-                self.repetitions or (OTHERS if number else FIRST),
+                self.repetitions or one.repetitions,
                 self.seed + number,
                 settings,
             )

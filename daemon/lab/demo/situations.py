@@ -28,11 +28,15 @@ FAN_OUT_US = FAN_OUT_SERIAL_US + 2 * FAN_OUT_HELPER_US
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One line of the demo: its name, what runs and what can be expected of it, in words, and all of it."""
+    """One line of the demo: its name, what runs and what can be expected of it, in words, all of it, and how
+    often each arm runs by default: a multiple of three, so that each is equally often the first. The first
+    situation is the one that the sentence at the end is about, and twelve bear one that stalls, however long
+    (ratios.py). In the third repetitions differ most."""
 
     name: str
     gist: str
     scenario: Scenario
+    repetitions: int
 
 
 def situations_for(cores: int) -> tuple[Situation, ...]:
@@ -42,12 +46,16 @@ def situations_for(cores: int) -> tuple[Situation, ...]:
             "busy, with background",
             "servers fed from outside, beside bursts that nobody waits for",
             _served(cores, BUSY),
+            repetitions=12,
         ),
-        Situation("half busy", "the same, half as much of everything", _served(cores, HALF_BUSY)),
+        Situation(
+            "half busy", "the same, half as much of everything", _served(cores, HALF_BUSY), repetitions=6
+        ),
         Situation(
             "all threads serve",
             "requests that wait for every thread: whom to put last?",
             _serving(cores, BUSY),
+            repetitions=9,
         ),
     )
 
