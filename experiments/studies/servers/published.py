@@ -196,7 +196,7 @@ def draw(found: tuple[Cell, ...], path: Path, arms: Arms = ARMS) -> None:
                 error_kw={"elinewidth": 0.8},
             )
         axis.axhline(1, color="#000000", linewidth=0.8)
-        axis.set_xticks(range(len(found)), [one.file for one in found], fontsize=8, rotation=20)
+        axis.set_xticks(range(len(found)), [one.file for one in found], fontsize=8, rotation=45, ha="right")
         axis.set_title(f"{metric} over the plain kernel's")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tried))
     figure.savefig(path)
