@@ -166,16 +166,20 @@ def test_the_probe_says_why_not_beside_everything_else() -> None:
     assert render(everything, None).splitlines()[-2].startswith("own scheduler         yes  `dasec scx`")
 
 
-def test_the_command_reads_its_file_at_a_reload_as_at_its_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "dasec.toml"
-    file.write_text('policy = "critical"\n[[workload]]\nname = "a"\npids = [1]\n')
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
+    """What the daemon is told on a host that takes our scheduler."""
     given: list[Order] = []
     monkeypatch.setattr(scx, "why_not", lambda: None)
     monkeypatch.setattr("dasec.service.run.serve", given.append)
+    return given
+
+
+def test_the_command_reads_its_file_at_a_reload_as_at_its_start(tmp_path: Path, served: list[Order]) -> None:
+    file = tmp_path / "dasec.toml"
+    file.write_text('policy = "critical"\n[[workload]]\nname = "a"\npids = [1]\n')
     scx.schedule_workloads(file, 3, tmp_path)
-    (order,) = given
+    (order,) = served
     assert order.read(file) == order.config
     host = order.config.host
     assert (order.config.policy, host.backend, host.vm_level, host.partial) == ("none", "sched_ext", 3, True)
@@ -183,17 +187,14 @@ def test_the_command_reads_its_file_at_a_reload_as_at_its_start(
 
 @pytest.mark.parametrize(("chosen", "level"), [(None, 4), (2, 2)])
 def test_vms_are_at_the_depth_that_the_file_says_unless_the_command_says_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: int | None, level: int
+    tmp_path: Path, served: list[Order], chosen: int | None, level: int
 ) -> None:
     file = tmp_path / "dasec.toml"
     file.write_text('[host]\nbackend = "sched_ext"\nvm_level = 4\n[[workload]]\nname = "a"\npids = [1]\n')
-    given: list[Order] = []
-    monkeypatch.setattr(scx, "why_not", lambda: None)
-    monkeypatch.setattr("dasec.service.run.serve", given.append)
     told = ["--level", str(chosen)] if chosen else []
     command = ["scx", "--partial", str(file), "--directory", str(tmp_path), *told]
     commands.main(command, standalone_mode=False)
-    assert [order.config.host.vm_level for order in given] == [level]
+    assert [order.config.host.vm_level for order in served] == [level]
 
 
 def test_the_command_takes_no_deeper_level_than_a_configuration() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -145,6 +146,12 @@ def test_blocks_have_every_arm_once_and_repetitions_other_orders() -> None:
     assert tuple(blocks_of(CELLS, WISH.arms, WISH.repetitions, WISH.seed)) == BLOCKS
     assert len({block.arms for block in BLOCKS}) > 5
     assert {block.repetition for block in BLOCKS[: len(CELLS)]} == {0}
+
+
+def test_each_arm_of_a_cell_is_equally_often_the_first() -> None:
+    blocks = blocks_of(CELLS, WISH.arms, len(WISH.arms), WISH.seed)
+    first = Counter((block.cell.name, block.arms[0]) for block in blocks)
+    assert first == dict.fromkeys(((cell.name, arm) for cell in CELLS for arm in WISH.arms), 1)
 
 
 def test_experiments_of_one_cell_each_begin_with_different_arms() -> None:

@@ -112,5 +112,12 @@ def test_with_three_arms_six_repetitions_have_all_orders_once(seed: int) -> None
     assert sorted(schedule(arms, 6, seed)) == sorted(permutations(arms))
 
 
+def test_in_each_situation_of_a_demo_with_one_policy_every_arm_is_equally_often_the_first() -> None:
+    arms = arms_for(["critical"])
+    for number, situation in enumerate(situations_for(2)):
+        first = Counter(order[0] for order in schedule(arms, situation.repetitions, 1 + number))
+        assert first == dict.fromkeys(arms, situation.repetitions / len(arms))
+
+
 def test_the_module_says_where_its_numbers_come_from() -> None:
     assert "docs/measurements.md" in (situations.__doc__ or "")
