@@ -641,7 +641,8 @@ __s32 BPF_PROG(dasec_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_ar
 		host->rested_at = bpf_ktime_get_ns();
 		if (words_used <= word_at(at))
 			words_used = word_at(at) + 1;
-		bpf_map_update_elem(&vm_of_id, &id, &at, BPF_ANY);
+		if (bpf_map_update_elem(&vm_of_id, &id, &at, BPF_ANY)) /* as above */
+			v->weight = 0;
 		break;
 	}
 	bpf_iter_num_destroy(&slots);

@@ -74,13 +74,18 @@ static __u64 time_when(const struct vm *v, const struct stay *s, const struct st
 	return v->time - ((used >> 10) * (since >> 10) / (all >> 10 ? all >> 10 : 1) << 10);
 }
 
+static __u64 short_of(const struct vm *v, __u64 time)
+{
+	return before(v->time, time) ? time - v->time : 0;
+}
+
 /* Whether anything has, and so the CPU looks around again: for a slice at least. It is over once it meets one that has not slept. */
 part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 {
 	struct vm *low = vm_at(low_vm), *high = vm_at(high_vm);
 	struct cpu *c = cpu_at(cpu);
 	struct stay *of_low, *of_high;
-	__u64 gone, then;
+	__u64 gone, then, least, lapsing;
 
 	if (!c)
 		return false;
@@ -97,14 +102,19 @@ part int lapse(__s32 cpu, __u32 low_vm, __u32 high_vm, __u64 now)
 	if (!of_high)
 		return false;
 	then = time_when(high, of_high, of_low, now);
-	gone = before(low->time, then) ? then - low->time : 0;
-	if (gone > of_low->lapsing)
-		gone = of_low->lapsing;
-	if (gone < virtual(low, options.slice_ns))
+	least = virtual(low, options.slice_ns);
+	if (has_slept(of_high, now) && short_of(low, then) < least)
+		return false;
+	lapsing = __sync_lock_test_and_set(&of_low->lapsing, 0); /* another CPU may do so just now: it lapses once */
+	gone = short_of(low, then);
+	if (gone > lapsing)
+		gone = lapsing;
+	if (gone < least)
 		gone = 0;
-	of_low->lapsing = has_slept(of_high, now) ? of_low->lapsing - gone : 0;
 	if (gone)
 		move(low, gone);
+	if (has_slept(of_high, now))
+		__sync_fetch_and_add(&of_low->lapsing, lapsing - gone);
 	return gone != 0;
 }
 

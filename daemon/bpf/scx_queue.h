@@ -104,7 +104,7 @@ static void forget_reach(const struct vm *v, __u32 vm)
 	if (!r)
 		return;
 	for (word = zero; word < (options.cpus + 63) / 64 && may_go_on(); word++) {
-		__sync_fetch_and_and(&r->cpus[word & CPU_WORD], 0);
+		__sync_lock_test_and_set(&r->cpus[word & CPU_WORD], 0); /* ordered before what follows, also on arm64 */
 		if (v->shared[CRITICAL] || v->shared[OTHER])
 			__sync_fetch_and_or(&r->cpus[word & CPU_WORD], ~0ULL);
 	}
@@ -154,7 +154,7 @@ static void end_wait(struct thread *t, __u64 now)
 	if (t->own != ANY_CPU || __sync_fetch_and_add(&v->shared[class], -1) != 1)
 		return;
 	__sync_fetch_and_and(&shared[class][word], ~bit_of(t->vm));
-	if (v->shared[class]) /* somebody has come between the last two lines */
+	if (__sync_fetch_and_add(&v->shared[class], 0)) /* somebody has come meanwhile; arm64 may do a mere read before the line above */
 		__sync_fetch_and_or(&shared[class][word], bit_of(t->vm));
 	if (t->narrow && !v->shared[1 - class])
 		forget_reach(v, t->vm);

@@ -147,9 +147,17 @@ def _put_back(directory: Path, at: int | None) -> int:
 
 
 def _say(text: str) -> None:
-    """Nobody may be listening any more."""
+    """Nobody may be listening any more; and who listens, but does not read, is not waited for."""
+    room = select.poll()
+    room.register(2, select.POLLOUT)
     with contextlib.suppress(OSError):
-        os.write(2, f"{printable(f'{NAME}: {text}')}\n".encode())
+        if room.poll(0):
+            os.write(2, _line(text))
+
+
+def _line(text: str) -> bytes:
+    """As much as a pipe that has room at all takes at once (pipe(7))."""
+    return f"{printable(f'{NAME}: {text}')}".encode()[: select.PIPE_BUF - 1] + b"\n"
 
 
 def main() -> None:

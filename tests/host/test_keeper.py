@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -157,6 +159,26 @@ def test_the_keeper_says_what_it_did_on_the_daemons_stderr(daemon: Daemon) -> No
     assert said == (
         "dasec-keeper: the daemon ended without putting back what it had changed: 2 knobs put back\n"
     )
+
+
+def test_a_keeper_whose_listener_does_not_read_puts_everything_back_and_ends(
+    daemon: Daemon, patient: Patient
+) -> None:
+    before_ns = patient.slice_ns()
+    assert daemon.process.stderr is not None
+    fill(f"/proc/self/fd/{daemon.process.stderr.fileno()}")
+    daemon.kill()
+    wait_for(lambda: gone(daemon.keeper_pid))
+    assert patient.slice_ns() != before_ns
+
+
+def fill(pipe: str) -> None:
+    """Until it takes no more."""
+    descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(descriptor, bytes(select.PIPE_BUF)):
+            pass
+    os.close(descriptor)
 
 
 def test_the_keeper_notices_the_end_although_a_child_of_the_daemon_still_has_the_pipe(
