@@ -65,7 +65,7 @@ def test_who_loses_a_cpu_to_a_real_time_thread_goes_on_on_another(
 
 def test_an_error_in_it_is_its_end_and_is_named(vms: dict[str, Vm]) -> None:
     vms["hog"] = Vm("hog")
-    vms["hog"].run(HOG, {1})
+    vms["hog"].run(HOG, {1}, times=2)  # one alone would never wait
     told = options(2)
     told.cpus = 1  # so that the second CPU has no queues
     with Scheduler(told) as scheduler:
