@@ -284,7 +284,7 @@ def load(
     library = _library()
     if not os.path.exists(VMLINUX_BTF):
         raise BpfUnavailable(f"this kernel has no type information ({VMLINUX_BTF}; CONFIG_DEBUG_INFO_BTF)")
-    image = (folder / f"{name}.bpf.o").read_bytes()
+    image = _image(folder / f"{name}.bpf.o")
     handle = library.bpf_object__open_mem(image, ctypes.c_size_t(len(image)), None)
     if not handle:
         raise BpfUnavailable(f"libbpf cannot read {name}: {_why(ctypes.get_errno())}")
@@ -300,6 +300,13 @@ def load(
         why = _why(-code) + (_for_want_of_rights() if code == -errno.EINVAL else "")
         raise BpfUnavailable(f"the kernel refuses the BPF object {name}: {why}")
     return loaded
+
+
+def _image(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BpfUnavailable(f"{path} cannot be read: {error.strerror}: install DASEC anew") from error
 
 
 def _in_array(value_bytes: int) -> int:

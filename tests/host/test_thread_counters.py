@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +44,12 @@ def children() -> Iterator[Children]:
 @pytest.fixture
 def core() -> int:
     return max(os.sched_getaffinity(0))
+
+
+def test_an_object_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
+    said = f"{tmp_path}/thread_counters.bpf.o cannot be read: No such file or directory: install DASEC anew"
+    with pytest.raises(libbpf.BpfUnavailable, match=re.escape(said)):
+        libbpf.load("thread_counters", sizes={}, folder=tmp_path)
 
 
 @pytest.mark.parametrize(
