@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple, TypedDict, cast
 
-from ..linux import procfs
+from ..linux import procfs, regular_file
 from ..linux.errors import ThreadGone
 from ..linux.printable import printable
 from ..safety.journal.directory import in_use
@@ -98,7 +98,7 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
     """What the daemon of `directory` last said of itself."""
     path = f"{fspath(directory)}/{FILE_NAME}"
     try:
-        with open(path, "rb") as file:
+        with regular_file.opened(path) as file:
             status = cast(Status, json.loads(file.read()))
         pid = int(status["pid"])
         age_ns = now_ns - int(status["written_ns"])
@@ -109,8 +109,10 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
         return Absent(f"no daemon runs: {path} does not exist: start one with `dasec run --config FILE`")
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError):
         return Absent(f"{path}: is not a status file: remove it, or give the daemon's own directory")
-    except OSError as error:
+    except PermissionError as error:
         return Absent(f"{path}: {error.strerror}: run as the daemon's user")
+    except OSError as error:
+        return Absent(f"{path}: {error.strerror}: remove it, or give the daemon's own directory")
     except ThreadGone:
         alive = False
     if not alive:

@@ -204,6 +204,20 @@ def test_what_is_no_status_file_is_one_line(tmp_path: Path, content: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("put", "what"),
+    [(os.mkdir, "Is a directory"), (os.mkfifo, "is not a file that can be read again")],
+    ids=["a directory", "a pipe"],
+)
+def test_what_is_no_file_in_its_place_is_one_line_and_is_not_waited_for(
+    tmp_path: Path, put: Callable[[Path], None], what: str
+) -> None:
+    put(tmp_path / "status.json")
+    absent = read(tmp_path, 0)
+    assert isinstance(absent, Absent)
+    assert absent.why.endswith(f"{what}: remove it, or give the daemon's own directory")
+
+
+@pytest.mark.parametrize(
     "spoil",
     [
         lambda status: status.pop("troubles"),
