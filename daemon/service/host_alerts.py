@@ -32,11 +32,12 @@ CROWD = 1000
 
 
 class Window(NamedTuple):
-    """What has added up since `clock_ns`."""
+    """What has added up since `clock_ns`. `awaited`: periods for whose end the daemon slept."""
 
     clock_ns: int
     late_before: int
     cpu_ns: int = 0
+    awaited: int = 0
 
 
 class Incidents:
@@ -46,7 +47,7 @@ class Incidents:
         self._budget_percent, self._period_ns = budget_percent, period_ms * 1_000_000
         self._announcer = announcer
         self._window: Window | None = None
-        self._clock_ns = 0
+        self._clock_ns = self._rest = 0
         self._overloaded = False
         self._dear_windows = 0
         self._topology: Topology | None = None
@@ -90,11 +91,13 @@ class Incidents:
     def _add_up(self, entry: Entry) -> None:
         """A window ends when it is long enough, and is dropped if the time in it was no period."""
         window, follows = self._window, entry.clock_ns - self._clock_ns == entry.period.length_ns
-        self._clock_ns = entry.clock_ns
+        awaited, self._clock_ns, self._rest = self._rest, entry.clock_ns, entry.outlay.rest
         if window is None or not follows:
             self._window = Window(entry.clock_ns, entry.late_periods)
             return
-        self._window = window = window._replace(cpu_ns=window.cpu_ns + entry.outlay.cpu_ns)
+        self._window = window = window._replace(
+            cpu_ns=window.cpu_ns + entry.outlay.cpu_ns, awaited=window.awaited + awaited
+        )
         if entry.clock_ns - window.clock_ns >= WINDOW_NS:
             self._judge(entry, window)
             self._window = Window(entry.clock_ns, entry.late_periods)
@@ -102,7 +105,8 @@ class Incidents:
     def _judge(self, entry: Entry, window: Window) -> None:
         elapsed_ns = entry.clock_ns - window.clock_ns
         cost_percent = 100 * window.cpu_ns / elapsed_ns
-        late_percent = 100 * (entry.late_periods - window.late_before) * self._period_ns / elapsed_ns
+        late = entry.late_periods - window.late_before
+        late_percent = 100 * late / (window.awaited + late)  # not of the time: a look comes late itself
         self._say_load(late_percent, cost_percent)
         self._dear_windows = self._dear_windows + 1 if cost_percent > DEAR * self._budget_percent else 0
         if self._dear_windows == DEAR_WINDOWS:

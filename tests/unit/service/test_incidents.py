@@ -33,15 +33,27 @@ class Daemon:
         self.clock_ns = self.late = 0
         (self.entry,) = busy_history(1)
 
-    def windows(self, count: int, *, late: int = 0, cpu_percent: float = 0.5, can_wait: bool = True) -> None:
+    def windows(
+        self, count: int, *, late: int = 0, cpu_percent: float = 0.5, can_wait: bool = True, rest: int = 1
+    ) -> None:
         """So many windows, in each of them so many periods too late."""
         cpu_ns = int(PERIOD_NS * cpu_percent / 100)
         for _ in range(count):
             for at in range(PERIODS):
-                self.period(cpu_ns, late if at == 1 else 0, can_wait=can_wait)
+                self.period(cpu_ns, late if at == 1 else 0, can_wait=can_wait, rest=rest)
 
-    def period(self, cpu_ns: int = 0, late: int = 0, *, can_wait: bool = True, gap_ns: int = 0) -> None:
-        length_ns = PERIOD_NS * (1 + late)
+    def period(
+        self,
+        cpu_ns: int = 0,
+        late: int = 0,
+        *,
+        before: int = 0,
+        can_wait: bool = True,
+        gap_ns: int = 0,
+        rest: int = 1,
+    ) -> None:
+        """`before`: so many of those that are late were over when the look before this one came at last."""
+        length_ns = PERIOD_NS * (1 + late - before)
         self.clock_ns += length_ns + gap_ns
         self.late += late + gap_ns // PERIOD_NS
         self.incidents.write(
@@ -50,7 +62,7 @@ class Daemon:
                 late_periods=self.late,
                 period=replace(self.entry.period, length_ns=length_ns),
                 decision=Decision(state=STATE, can_wait=can_wait),
-                outlay=Outlay(cpu_ns, 20),
+                outlay=Outlay(cpu_ns, rest),
             ),
             STATE,
         )
@@ -91,6 +103,16 @@ def test_a_host_that_leaves_the_daemon_no_core_is_called_overloaded_until_period
     assert daemon.lines()[1:] == ["periods come in time again"]
 
 
+def test_where_looks_come_late_themselves_no_more_periods_are_late_than_there_are(daemon: Daemon) -> None:
+    daemon.period()
+    daemon.period(late=60, before=60)
+    daemon.windows(1, late=10)
+    assert daemon.lines() == [
+        "host overloaded: 57 % of the periods came too late and were skipped"
+        " (of a core, the daemon used 0.4 %): corrections come later"
+    ]
+
+
 def test_a_late_period_now_and_then_is_no_line(daemon: Daemon) -> None:
     daemon.windows(5, late=4)
     assert daemon.lines() == []
@@ -114,7 +136,7 @@ def test_a_budget_that_is_exceeded_for_long_is_one_line_with_the_way_out(daemon:
 
 
 def test_where_looks_are_as_rare_as_they_get_fewer_vcpus_are_the_way_out(daemon: Daemon) -> None:
-    daemon.windows(DEAR_WINDOWS + 1, cpu_percent=4.0)
+    daemon.windows(DEAR_WINDOWS + 1, cpu_percent=4.0, rest=20)
     assert daemon.lines() == [
         "the daemon takes 4.0 % of a core, above budget_percent = 1, although it looks every 1600 ms only:"
         " manage fewer vCPUs"
