@@ -20,7 +20,7 @@ from ..model import Level
 from ..policies import POLICIES, Parameters, policy_named
 from ..policy import Policy
 from ..roster import RosterEntry
-from ..workloads.open import discovery
+from ..workloads.open import asks_for_domains, discovery
 
 FIXED = ("period_ms", "budget_percent", "dry_run", "host", "bandwidth", "record", "metrics")
 """What the pace, the host, the record file and the endpoint were made from."""
@@ -70,7 +70,8 @@ class Regime:
         found = self._workloads.discover(time.monotonic_ns())
         for notice in found.notices:
             self._announcer.note(notice)
-        self._announcer.state("discovery", found.trouble, "libvirt: its domains can be seen again")
+        seen = "can be seen again" if asks_for_domains(self._config) else "are not asked for any more"
+        self._announcer.state("discovery", found.trouble, f"libvirt: its domains {seen}")
         return found.roster
 
     def reload(self) -> Policy:

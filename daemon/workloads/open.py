@@ -28,7 +28,7 @@ def discovery(settings: Config, former: Discovery | None = None) -> Discovery:
                 taken=frozenset(one.name for one in (*static, *domains)),
             ),
         )
-    if domains or settings.libvirt.metadata:
+    if asks_for_domains(settings):
         from .libvirt.libvirt import LibvirtWorkloads, Rule
 
         found = Together(
@@ -41,6 +41,11 @@ def discovery(settings: Config, former: Discovery | None = None) -> Discovery:
             ),
         )
     return found
+
+
+def asks_for_domains(settings: Config) -> bool:
+    """Whether libvirt's files are looked at."""
+    return settings.libvirt.metadata or any(one.libvirt is not None for one in settings.workload)
 
 
 def _static(selectors: Sequence[Selector], former: Discovery | None) -> StaticWorkloads:

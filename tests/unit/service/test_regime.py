@@ -14,6 +14,8 @@ from dasec.log import Announcer
 from dasec.model import Level
 from dasec.policies import Parameters, policy_named
 from dasec.service.live_config import Regime, refusals
+from dasec.workloads.libvirt import libvirt
+from dasec.workloads.libvirt.status_directory import StatusDirectory
 
 ME = f"pids = [{os.getpid()}]"
 
@@ -82,6 +84,23 @@ def test_containers_that_may_opt_in_no_longer_are_let_go_at_a_reload(tmp_path: P
     scene.regime.reload()
     assert scene.told.answers == [[]]
     assert scene.regime.roster() is not before
+
+
+def test_a_libvirt_that_nobody_asks_for_any_more_is_not_said_to_be_seen_again(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "dasec")
+    nowhere = StatusDirectory(str(tmp_path / "qemu"))
+    monkeypatch.setattr(libvirt, "StatusDirectory", lambda directory: nowhere)  # noqa: ARG005
+    scene.write('policy = "critical"\n[libvirt]\nmetadata = true')
+    scene.regime.reload()
+    scene.regime.roster()
+    scene.write('policy = "critical"')
+    scene.regime.reload()
+    scene.regime.roster()
+    said = [line for line in caplog.messages if line.startswith("libvirt: ")]
+    assert "is not there" in said[0]
+    assert said[1:] == ["libvirt: its domains are not asked for any more"]
 
 
 def test_the_same_file_again_changes_nothing(scene: Scene) -> None:
