@@ -29,7 +29,8 @@ class Complaint(NamedTuple):
 def complaints_of(error: ValidationError, schema: type[BaseModel]) -> list[Complaint]:
     """All that `error` says, less what only follows from the rest."""
     details = error.errors(include_url=False)
-    return [_complaint(detail, schema) for detail in details if not follows(detail, details)]
+    said = (each for each in details if not (follows(each, details) or _is_misspelt(each, details, schema)))
+    return [_complaint(detail, schema) for detail in said]
 
 
 def path_of(location: Location) -> str:
@@ -58,6 +59,16 @@ def follows(detail: ErrorDetails, details: Sequence[ErrorDetails]) -> bool:
     return detail["type"] == "too_short" and any(
         other["loc"][: len(inside)] == inside and other is not detail for other in details
     )
+
+
+def _is_misspelt(detail: ErrorDetails, details: Sequence[ErrorDetails], schema: type[BaseModel]) -> bool:
+    """A key that is missing, and is there under an unknown name."""
+    if detail["type"] != "missing":
+        return False
+    *table, key = detail["loc"]
+    known = sorted(_section(schema, table).model_fields)
+    unknown = (other["loc"] for other in details if other["type"] == "extra_forbidden")
+    return any([*where] == table and meant(str(name), known) == key for *where, name in unknown)
 
 
 def reason_of(detail: ErrorDetails) -> str:

@@ -230,6 +230,13 @@ class ContainersSection(Section):
         return self
 
 
+CONSENTS: Sequence[tuple[str, type[Section], str]] = (
+    ("libvirt", LibvirtSection, "metadata"),
+    ("containers", ContainersSection, "annotations"),
+)
+"""By which tables and keys somebody who is not named may opt in."""
+
+
 if TYPE_CHECKING:
     PolicyTables = Section
 else:
@@ -300,18 +307,24 @@ def check(raw: Mapping[str, object], source: str) -> Config:
     return config
 
 
-def _is_misspelt(table: Mapping[str, object], schema: type[Section], wanted: Sequence[str]) -> bool:
-    """Whether one of these keys is there under an unknown name, of which there is a complaint already."""
+def _given(table: Mapping[str, object], schema: type[Section], key: str) -> list[object]:
+    """What stands under this key, or under an unknown one that is like it: of that there is a complaint."""
     known = sorted(schema.model_fields)
-    return any(key not in known and meant(key, known) in wanted for key in table)
+    names = (name for name in table if name == key or (name not in known and meant(name, known) == key))
+    return [table[name] for name in names]
 
 
 def _nobody(raw: Mapping[str, object]) -> Iterator[Complaint]:
     """There must be somebody to manage: a workload, or domains that opt in by themselves."""
-    ways = (raw.get("libvirt"), "metadata"), (raw.get("containers"), "annotations")
-    by_itself = any(isinstance(table, Mapping) and table.get(key) is True for table, key in ways)
-    misspelt = _is_misspelt(raw, Config, ("workload",))
-    if raw.get("workload", []) == [] and not by_itself and not misspelt:
+    consents = (
+        consent
+        for name, schema, key in CONSENTS
+        for table in _given(raw, Config, name)
+        if isinstance(table, Mapping)
+        for consent in _given(table, schema, key)
+    )
+    nobody = all(workloads == [] for workloads in _given(raw, Config, "workload"))
+    if nobody and all(consent is False for consent in consents):  # what is neither has a complaint of its own
         mend = (
             "give at least one [[workload]] with a name and a selector, or `metadata = true` in [libvirt], "
             "or `annotations = true` in [containers]"
@@ -328,13 +341,13 @@ def _selector_complaints(workloads: object) -> Iterator[Complaint]:
             continue
         where = path_of(("workload", index))
         given = [selector for selector in SELECTORS if selector in table]
-        if not given and not _is_misspelt(table, WorkloadSection, SELECTORS):
+        if not any(_given(table, WorkloadSection, selector) for selector in SELECTORS):
             yield Complaint(
                 where, "selects nothing", "give one of `pids`, `cgroup`, `match`, `libvirt` or `container`"
             )
         elif len(given) > 1:
             yield Complaint(where, f"has {len(given)} selectors: {', '.join(given)}", "keep one of them")
-        if "cpu" in table and "cpus" not in table:
+        if "cpu" in table and not _given(table, WorkloadSection, "cpus"):
             yield Complaint(f"{where}.cpu", "says for whom, not how much", "give `cpus`, such as 2.5, too")
         if names[str(table.get("name"))] > 1:
             yield Complaint(

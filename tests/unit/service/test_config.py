@@ -231,13 +231,29 @@ def test_a_mistake_is_one_line_with_its_place_and_how_to_mend_it(text: str, line
     assert not any("\n" in each for each in lines)
 
 
-def test_a_misspelt_key_is_not_missing_as_well() -> None:
-    assert said("[[workloads]]\nname = 'a'\npids = [1]\n") == [
-        "c.toml: workloads: unknown key: did you mean `workload`?"
-    ]
-    assert said("[[workload]]\nname = 'a'\npidz = [1]\n") == [
-        "c.toml: workload[0].pidz: unknown key: did you mean `pids`?"
-    ]
+@pytest.mark.parametrize(
+    ("text", "place", "key"),
+    [
+        ("[[workloads]]\nname = 'a'\npids = [1]\n", "workloads", "workload"),
+        ("[[workload]]\nname = 'a'\npidz = [1]\n", "workload[0].pidz", "pids"),
+        ("[[workload]]\nnme = 'a'\npids = [1]\n", "workload[0].nme", "name"),
+        ("[[workload]]\nname = 'a'\nmatch = { com = 'a' }\n", "workload[0].match.com", "comm"),
+        (WORKLOAD + "cpu = 'whole'\ncpuss = 1\n", "workload[0].cpuss", "cpus"),
+        ("[libvirt]\nmeta_data = true\n", "libvirt.meta_data", "metadata"),
+        ("[libvrt]\nmetadata = true\n", "libvrt", "libvirt"),
+        ("[containers]\nannotation = true\n", "containers.annotation", "annotations"),
+    ],
+)
+def test_a_misspelt_key_is_one_line(text: str, place: str, key: str) -> None:
+    assert said(text) == [f"c.toml: {place}: unknown key: did you mean `{key}`?"]
+
+
+def test_a_wrong_consent_is_one_line() -> None:
+    (line,) = said("[libvirt]\nmetadata = 'true'\n")
+    assert line.startswith("c.toml: libvirt.metadata: ")
+
+
+def test_a_misspelt_key_that_may_be_missing_changes_nothing_else() -> None:
     assert len(said("[[workload]]\nname = 'a'\nshares = [1]\n")) == 2
 
 
