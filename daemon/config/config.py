@@ -28,6 +28,8 @@ from .tables import section_of
 BACKEND_NAMES = (AUTO, *BACKENDS)
 OWN_SCHEDULERS = tuple(name for name, each in BACKENDS.items() if each.own_scheduler)
 SELECTORS = ("pids", "cgroup", "match", "libvirt", "container")
+MOST_COMM_BYTES = 15
+"""TASK_COMM_LEN of the kernel, without the NUL."""
 WILDCARDS = frozenset("*?[")
 ENGINES = ("docker", "containerd", "k8s", "podman", "lxc", "incus", "lxd", "nspawn")
 """As in workloads/containers/engines.py and systems.py."""
@@ -74,6 +76,14 @@ def _top_cgroup(name: str) -> str:
 def _shown(name: str) -> str:
     if not name.isprintable():
         raise ValueError(f"{name!r} has characters that cannot be shown")
+    return name
+
+
+def _comm(name: str) -> str:
+    if len(name.encode()) > MOST_COMM_BYTES:
+        raise ValueError(
+            f"{name!r} has more than {MOST_COMM_BYTES} bytes, which is all that the kernel keeps"
+        )
     return name
 
 
@@ -158,7 +168,11 @@ class RecordSection(Section):
 class MatchSection(Section):
     """Every process whose name (comm) this is."""
 
-    comm: str = Field(min_length=1, max_length=15, description="a process name of 1 to 15 characters")
+    comm: Annotated[str, AfterValidator(_comm)] = Field(
+        min_length=1,
+        max_length=MOST_COMM_BYTES,
+        description=f"a process name of 1 to {MOST_COMM_BYTES} bytes, as /proc/PID/comm has it",
+    )
 
 
 class WorkloadSection(Section):

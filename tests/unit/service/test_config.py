@@ -222,6 +222,10 @@ def test_what_was_read_cannot_be_changed() -> None:
             "[[workload]]\nname = 'a'\nmatch = { comm = 'longer-than-the-kernel-keeps' }\n",
             'workload[0].match.comm: is "longer-than-the-kernel-keeps", which is wrong: ',
         ),
+        (
+            "[[workload]]\nname = 'a'\nmatch = { comm = 'ääääääää' }\n",
+            "workload[0].match.comm: 'ääääääää' has more than 15 bytes, which is all that the kernel keeps: ",
+        ),
         ("[[workload]]\nname = 'a'\nlibvirt = ''\n", 'workload[0].libvirt: is "", which is wrong: '),
     ],
 )
