@@ -179,7 +179,7 @@ class WorkloadSection(Section):
     """One VM, container or named set of processes that opts in."""
 
     name: Annotated[str, AfterValidator(_shown)] = Field(
-        min_length=1, max_length=200, description="a name that no other workload has"
+        min_length=1, max_length=200, description="a name of 1 to 200 characters that no other workload has"
     )
     share: int | None = Field(default=None, ge=2, le=262144, description="an integer from 2 to 262144")
     pids: (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from dasec.config.complaints import section_in
@@ -27,6 +28,19 @@ def keys() -> Iterator[tuple[str, str]]:
             yield "", name
         elif name not in TABLES:
             yield from ((name, key) for key in section.model_fields)
+
+
+def ranges(section: type[BaseModel], before: str, within: str = "") -> Iterator[str]:
+    """The rows of bounded keys: of this table, and of those in it but for policies'."""
+    for key, field in section.model_fields.items():
+        inner = section_in(field.annotation)
+        if inner is None:
+            if re.search(r"\d to \d", field.description or ""):
+                yield f"| {before}`{within}{key}` | {field.description} |"
+        elif before:
+            yield from ranges(inner, before, f"{key}.")
+        elif key not in TABLES:
+            yield from ranges(inner, "`[[workload]]` " if key == "workload" else f"`[{key}]` ")
 
 
 def settings() -> Iterator[str]:
@@ -52,6 +66,10 @@ def in_the_example() -> set[tuple[str, str]]:
 
 def test_the_example_has_every_key() -> None:
     assert in_the_example() == set(keys())
+
+
+def test_every_key_with_bounds_has_them_beside_it() -> None:
+    assert [row for row in ranges(Config, "") if row not in PAGE.splitlines()] == []
 
 
 @pytest.mark.parametrize("text", [EXAMPLE, PACKAGED])
