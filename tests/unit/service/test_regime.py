@@ -125,6 +125,14 @@ def test_a_setting_of_a_policy_that_does_not_decide_leaves_the_one_that_does(sce
     assert scene.regime.reload() is policy
 
 
+@pytest.mark.parametrize("text", ["cpus = 1\n", "[containers]\nannotations = true\nmost_cpus = 1\n"])
+def test_another_reservation_is_another_policy(scene: Scene, text: str) -> None:
+    policy = scene.regime.policy
+    scene.file.write_text(scene.file.read_text() + text)
+    assert scene.regime.reload() is not policy
+    assert scene.told.answers == [[]]
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
