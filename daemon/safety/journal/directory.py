@@ -34,6 +34,8 @@ MOMENTARY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO})
 NO_FILE = (errno.ELOOP, errno.ENXIO)
 """What opening a link or a socket says."""
 
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
 _POLL_S = 0.005
 
 
@@ -62,8 +64,7 @@ class Directory:
         self.path = path
         if create:
             _make(path)
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        self.fd = os.open(path, flags) if at is None else os.open(".", flags, dir_fd=at)
+        self.fd = _opened(path) if at is None else os.open(".", _FLAGS, dir_fd=at)
         try:
             self._refuse_others(0o077 if create else 0o022)
             if create:
@@ -240,6 +241,16 @@ def parse_locks(locks: bytes, inode: str) -> int | None:
             case [_, b"FLOCK", _, _, pid, place, *_] if place == inode.encode() and pid.isdigit():
                 return int(pid) or None
     return None
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, _FLAGS)
+    except NotADirectoryError:
+        if not path.is_symlink():
+            raise
+        text = f"state directory: {path} is a link: name the directory itself"
+        raise NotADirectoryError(errno.ENOTDIR, text) from None
 
 
 def _make(path: Path) -> None:
