@@ -242,7 +242,8 @@ def _line(row: Row, *, is_limited: bool) -> tuple[Text | str, ...]:
 
 
 def show(record: Path | None, directory: Path, interval_s: float, times: int | None) -> None:
-    """Until Ctrl-C, or so many times; once, as plain text, where no terminal is. Raises Refusal."""
+    """Until Ctrl-C, or so many times; once, as plain text, where no terminal is, or one that cannot move its
+    cursor. Raises Refusal."""
     console = Console(highlight=False)
     kept, status = (record, None) if record else record_of(directory, time.monotonic_ns())
 
@@ -250,7 +251,7 @@ def show(record: Path | None, directory: Path, interval_s: float, times: int | N
         return None if status is None else record_of(directory, time.monotonic_ns())[1]
 
     recent = Recent(RecordTail(kept))
-    if not console.is_terminal:
+    if not console.is_terminal or console.is_dumb_terminal:
         console.print(picture(recent, status, 10**6))
         return
     with Live(

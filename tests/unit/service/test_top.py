@@ -128,6 +128,16 @@ def test_without_a_terminal_it_is_printed_once(tmp_path: Path) -> None:
     )
 
 
+def test_in_a_terminal_that_cannot_move_its_cursor_it_is_printed_once(
+    tmp_path: Path, terminal: Terminal
+) -> None:
+    recorded(tmp_path / "r", changed(busy_history(3)))
+    dumb = ("env", "TERM=dumb", sys.executable)
+    terminal.run(*dumb, "-m", "dasec", "top", "--record", str(tmp_path / "r"))
+    terminal.screen_with("period 2", "last change", "tsa.raise")
+    wait_for(lambda: terminal.ended_with() == "0")
+
+
 def test_without_a_record_there_is_one_line(tmp_path: Path) -> None:
     answer = dasec("top", "--directory", tmp_path)
     assert answer.status == 1
