@@ -38,5 +38,6 @@ def test_a_program_that_sizes_itself_by_the_cpus_in_sight_wants_cpus_of_its_own(
 def test_a_command_that_fails_ends_it_with_one_line_and_what_it_left_running_ends_too() -> None:
     answer = dasec("classify", "--cpus", "1", "sh", "-c", "sleep 300 & exit 7")
     assert answer.status == ExitStatus.FAILED
-    assert "ended with status 7: give a command that does its work" in answer.errors[-1]
+    (line,) = answer.errors
+    assert "ended with status 7: give a command that does its work" in line
     assert list(abandoned_probes(cgroupfs.find_hierarchy())) == []

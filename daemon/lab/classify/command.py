@@ -63,7 +63,8 @@ def classify(amounts: tuple[float, ...], pairs: int, as_json: bool, command: tup
                 ExitStatus.USAGE, f"--cpus {amount:g}: is all that there is: give {len(places) - 1} or less"
             )
     console = Console(stderr=True)
-    with said_by("classify"), ended_by_signals(), Progress(console=console, transient=True) as bar:
+    shown = Progress(console=console, transient=True, disable=not console.is_terminal)
+    with said_by("classify"), ended_by_signals(), shown as bar:
         task = bar.add_task("runs", total=2 * pairs * len(amounts))
         trials = list(tried(command, amounts, pairs, places, lambda: bar.advance(task)))
     click.echo(_as_json(trials) if as_json else "\n".join(map(printable, _lines(trials, len(places)))))
