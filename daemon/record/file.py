@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import stat
 import time
@@ -147,6 +148,8 @@ class RecordFile:
         if place.shared and not _is_our_file(status):
             raise PermissionError(errno.EPERM, "somebody else has put it there")
         self._bounded = stat.S_ISREG(status.st_mode)
+        if self._bounded:
+            _lock(self._descriptor, fcntl.LOCK_EX)
         os.set_blocking(self._descriptor, self._bounded)
         self._size = status.st_size
         self._encoder = None
@@ -156,6 +159,7 @@ class RecordFile:
         self._let_go()
         with place_of(self._path, follow=True) as place:
             if _has_content(place):
+                _refuse_written(place)
                 for number in range(self._files - 1, 0, -1):
                     older, oldest = (numbered(place.name, one) for one in (number - 1, number))
                     with contextlib.suppress(FileNotFoundError):
@@ -176,6 +180,25 @@ def _has_content(place: OpenPlace) -> bool:
     except FileNotFoundError:
         return False
     return stat.S_ISREG(status.st_mode) and status.st_size > 0 and not place.kernels
+
+
+def _refuse_written(place: OpenPlace) -> None:
+    """Raise OSError where another process records to it: its readers would take ours for its record."""
+    descriptor = place.open(os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        _lock(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, how: int) -> None:
+    """Until it is closed. Raises OSError where another process has it."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OSError(errno.EBUSY, "another process records to it") from None
+    except OSError:
+        return  # a file system without locks
 
 
 def _is_our_file(status: os.stat_result) -> bool:

@@ -74,6 +74,25 @@ def test_an_earlier_record_is_kept_aside(tmp_path: Path) -> None:
     assert lines(tmp_path / "r") == lines(tmp_path / "r.1")
 
 
+def test_a_record_that_another_daemon_writes_stays_its_own_until_it_ends(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, clock = record(tmp_path / "r"), Clock()
+    first.write(entry(0), STATE)
+    second = record(tmp_path / "r", clock)
+    assert "another process records to it: running on without a record" in caplog.text
+    clock.now_ns += RETRY_NS
+    second.write(entry(0), STATE)
+    first.write(entry(1), STATE)
+    first.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+    assert [line[:11] for line in lines(tmp_path / "r")[1:]] == [b'{"period":0', b'{"period":1']
+    clock.now_ns += RETRY_NS
+    second.write(entry(1), STATE)
+    second.close()
+    assert len(lines(tmp_path / "r")) == 5
+
+
 def test_somebody_elses_file_is_never_touched(tmp_path: Path) -> None:
     (tmp_path / "passwd").write_text("root:x:0:0\n")
     with pytest.raises(NotARecord, match="not a DASEC record: give another"):
