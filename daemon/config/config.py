@@ -93,6 +93,8 @@ def _container(pattern: str) -> str:
         raise ValueError(f"{pattern!r} is not ENGINE:NAME, such as docker:web-*")
     if engine not in ENGINES:
         raise ValueError(f"no engine named {engine!r} in this build: {nearest(engine, ENGINES)}")
+    if engine == "k8s" and name.count("/") != 2 and not WILDCARDS & set(name):
+        raise ValueError(f"{pattern!r} is not k8s:NAMESPACE/POD/CONTAINER")
     return pattern
 
 

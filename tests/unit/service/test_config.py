@@ -226,6 +226,10 @@ def test_what_was_read_cannot_be_changed() -> None:
             "[[workload]]\nname = 'a'\nmatch = { comm = 'ääääääää' }\n",
             "workload[0].match.comm: 'ääääääää' has more than 15 bytes, which is all that the kernel keeps: ",
         ),
+        (
+            "[[workload]]\nname = 'a'\ncontainer = 'k8s:default/web'\n",
+            "workload[0].container: 'k8s:default/web' is not k8s:NAMESPACE/POD/CONTAINER: ",
+        ),
         ("[[workload]]\nname = 'a'\nlibvirt = ''\n", 'workload[0].libvirt: is "", which is wrong: '),
     ],
 )
