@@ -11,6 +11,7 @@ from typing import NamedTuple, TypedDict, cast
 from ..linux import procfs, regular_file
 from ..linux.errors import ThreadGone
 from ..linux.printable import printable
+from ..safety.host_lock import elsewhere
 from ..safety.journal.directory import in_use
 
 FILE_NAME = "status.json"
@@ -104,9 +105,7 @@ def read(directory: str | PathLike[str], now_ns: int) -> Status | Absent:
         age_ns = now_ns - int(status["written_ns"])
         alive = procfs.read_stat(pid, pid).start_ticks == status["start_ticks"]
     except FileNotFoundError:
-        if _in_use(directory):
-            return Absent(f"a daemon starts or ends: {path} does not exist now: ask again in some seconds")
-        return Absent(f"no daemon runs: {path} does not exist: start one with `dasec run --config FILE`")
+        return Absent(_no_status(Path(directory), path))
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError):
         return Absent(f"{path}: is not a status file: remove it, or give the daemon's own directory")
     except PermissionError as error:
@@ -139,9 +138,18 @@ def _is_of_this_version(status: Status) -> bool:
         return False
 
 
-def _in_use(directory: str | PathLike[str]) -> bool:
+def _no_status(directory: Path, path: str) -> str:
+    if _in_use(directory):
+        return f"a daemon starts or ends: {path} does not exist now: ask again in some seconds"
+    other = elsewhere(directory)
+    if other is not None and _in_use(other):
+        return f"the daemon of this host is not in {directory}: ask it with `--directory {other}`"
+    return f"no daemon runs: {path} does not exist: start one with `dasec run --config FILE`"
+
+
+def _in_use(directory: Path) -> bool:
     try:
-        return in_use(Path(directory))
+        return in_use(directory)
     except OSError:
         return False
 

@@ -339,3 +339,21 @@ def test_while_a_daemon_probes_the_host_status_does_not_call_it_gone(tmp_path: P
     found = read(tmp_path / "run", 0)
     assert isinstance(found, Absent)
     assert found.why.startswith("no daemon runs: ")
+
+
+def test_a_daemon_that_was_given_another_directory_is_not_called_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    monkeypatch.setattr("dasec.service.status.elsewhere", lambda place: other if place == home else None)
+    place = Directory(other)
+    place.lock(0)
+    try:
+        found = read(home, 0)
+        assert isinstance(found, Absent)
+        assert found.why.endswith(f"ask it with `--directory {other}`")
+    finally:
+        place.close()
+    found = read(home, 0)
+    assert isinstance(found, Absent)
+    assert found.why.startswith("no daemon runs: ")
