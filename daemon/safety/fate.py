@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ..knobs.knob import KnobRef, NativeValue
+from ..linux import cpulist
 from ..linux.errors import NotFair, ThreadGone
 from .journal.ledger import Outstanding
 from .kernel import Kernel
@@ -97,5 +98,5 @@ def is_in_force(ref: KnobRef, value: NativeValue, present: NativeValue, kernel: 
 def shown(value: NativeValue) -> str:
     """A value for the user's eye."""
     if isinstance(value, tuple):
-        return ",".join(map(str, value)) or "no mask"
+        return cpulist.render(value) or "no mask"
     return str(value)

@@ -249,7 +249,7 @@ def test_a_mask_that_numad_sets_under_us_stays_its_own(build: Build) -> None:
     site.period()
     assert site.masks()[0] == {0}
     assert site.knobs[0].affinity is None, "left to whoever wrote it"
-    assert "somebody else wrote (0,) over our (1,)" in site.notices()
+    assert "somebody else wrote 0 over our 1:" in site.notices()
     site.stage.mainline.restore()
     assert site.masks()[0] == {0}
 

@@ -176,7 +176,7 @@ def test_what_somebody_else_has_set_is_theirs_and_comes_back_with_the_cpuset(wor
     world.look()
     affinity.put(world.vcpu.tid, (1,))
     world.look()
-    assert "somebody else wrote (1,) over our (0,)" in world.notices()
+    assert "somebody else wrote 1 over our 0:" in world.notices()
     world.narrow()
     world.stop()
     world.widen()

@@ -26,6 +26,7 @@ from ...knobs.quotas import QUOTA
 from ...linux import procfs, schedattr
 from ...linux.errors import ThreadGone
 from ...model import THREAD_KNOBS, Core, Knob
+from ...safety.fate import shown
 from ..host import OnForeignWrite
 from .ahead import WriteAhead
 from .notices import Notices
@@ -121,7 +122,7 @@ class ReadBack:
         self.notices.say(
             f"workload {thread.workload}: masks that a cpuset or offline CPUs leave nothing of",
             f"affinity of {thread.vcpu.name!r} (thread {thread.id.tid}): its cpuset, or what is online, "
-            f"leaves nothing of our {held.now}: put back",
+            f"leaves nothing of our {shown(held.now)}: put back",
         )
         self.journal.settle((held.ref,))
         thread.drop(AFFINITY)
@@ -156,8 +157,8 @@ class ReadBack:
         said = _GIVEN_ANEW if is_given_anew else _SAID[self.answer]
         self.notices.say(
             f"workload {thread.workload}: {kind} written by somebody else, {said}",
-            f"{kind} of {thread.vcpu.name!r} (thread {thread.id.tid}): somebody else wrote {present} "
-            f"over our {held.now}: {said}",
+            f"{kind} of {thread.vcpu.name!r} (thread {thread.id.tid}): somebody else wrote "
+            f"{shown(present)} over our {shown(held.now)}: {said}",
         )
         self.journal.settle((held.ref,))
         thread.drop(kind)

@@ -12,7 +12,7 @@ from dasec.safety import verify as verify_module
 from dasec.safety.journal.journal import Journal
 from dasec.safety.verify import verify
 
-from .knobs_for_tests import open_journal, slice_of, thread
+from .knobs_for_tests import mask_of, open_journal, slice_of, thread
 from .small_kernel import SmallKernel
 
 
@@ -63,6 +63,15 @@ def test_a_knob_that_somebody_else_set_is_found(
         "holds 9, we meant 4: slice of thread 1 of process 100: "
         "somebody else writes it: leave it to one of the two"
     ]
+
+
+def test_a_mask_that_somebody_else_set_is_found_as_a_list_of_cpus(
+    tmp_path: Path, kernel: SmallKernel, journal: Journal
+) -> None:
+    journal.begin([Write(mask_of(1), (0, 1, 2, 3), (0, 1))])
+    kernel.set(mask_of(1), (1, 2, 3))
+    (finding,) = told(tmp_path, kernel)
+    assert finding.startswith("holds 1-3, we meant 0-1: affinity of thread 1 ")
 
 
 def test_a_thread_that_ended_is_no_finding(tmp_path: Path, kernel: SmallKernel, journal: Journal) -> None:
