@@ -57,6 +57,7 @@ class RecordFile:
         self._owed = b""
         self._size = self._whole_at = 0
         self._bounded = True
+        self._opened: os.stat_result | None = None
         self._grounds = Grounds()
         self._encoder: Encoder | None = None
         self._retry_ns = 0
@@ -110,6 +111,9 @@ class RecordFile:
             self._open()
         elif self._bounded and self._size >= self._max_bytes:
             self._turn_over()
+        elif self._bounded and not self._is_in_place():
+            self._let_go()
+            self._open()
         header = b""
         if self._encoder is None:
             self._encoder, header = Encoder.begin(self._policy, self._parameters, before)
@@ -151,8 +155,17 @@ class RecordFile:
         if self._bounded:
             _lock(self._descriptor, fcntl.LOCK_EX)
         os.set_blocking(self._descriptor, self._bounded)
-        self._size = status.st_size
+        self._size, self._opened = status.st_size, status
         self._encoder = None
+
+    def _is_in_place(self) -> bool:
+        """Not where somebody has moved or removed it: its readers look for it by its name."""
+        try:
+            return self._opened is not None and os.path.samestat(self._opened, os.stat(self._path))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
 
     def _turn_over(self) -> None:
         """FILE becomes FILE.1, that FILE.2 and so on; the oldest goes."""

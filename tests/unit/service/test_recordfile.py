@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,23 @@ def test_an_earlier_record_is_kept_aside(tmp_path: Path) -> None:
         file.write(entry(0), STATE)
         file.close()
     assert lines(tmp_path / "r") == lines(tmp_path / "r.1")
+
+
+@pytest.mark.parametrize(
+    "take", [lambda path: path.rename(path.with_name("moved")), Path.unlink], ids=["moved", "removed"]
+)
+def test_a_record_that_somebody_has_moved_or_removed_goes_on_in_its_place(
+    tmp_path: Path, take: Callable[[Path], object]
+) -> None:
+    file = record(tmp_path / "r")
+    file.write(entry(0), STATE)
+    take(tmp_path / "r")
+    for index in (1, 2):
+        file.write(entry(index), STATE)
+    file.close()
+    header, *rest = lines(tmp_path / "r")
+    assert header.startswith(b'{"dasec_record"')
+    assert [line[:11] for line in rest] == [b'{"period":1', b'{"period":2']
 
 
 def test_a_record_that_another_daemon_writes_stays_its_own_until_it_ends(
