@@ -31,7 +31,7 @@ from ..plan.terms import Place, PlacedCell
 from ..plan.word import LONGEST
 from ..results.store import Asked, Store
 from .clock import minutes
-from .host import check_requests
+from .host import keep
 
 INSIDE = Inside("experiments.run.inside")
 
@@ -62,7 +62,7 @@ def measure_in_guests(
     """These blocks, each kept when it is done; what the folder belongs to."""
     known = store.belonging_to(store.asked(), experiment, host_for(machine, experiment))
     tasks = {task_for(experiment, block): block for block in missing}
-    measure(machine, tasks, store, guests, partial(check_requests, experiment))
+    measure(machine, tasks, store, guests, partial(keep, experiment, store))
     return known
 
 

@@ -21,10 +21,10 @@ from dasec.lab.kit.sentinel import measuring
 from dasec.lab.kit.tree import Tree
 
 from ..places.ground import Say, blame_watch
-from ..plan.blocks import Block
+from ..plan.blocks import Block, Named
 from ..plan.order import Planned
 from ..plan.terms import PlacedCell
-from ..results.store import Done, Store
+from ..results.store import Store, WishT
 from .clock import Clock, minutes
 
 ATTEMPTS, LEAST_PART = 5, 0.8
@@ -49,7 +49,9 @@ class Site:
 def measure_here(
     experiment: Planned, missing: Sequence[Block[PlacedCell]], store: Store[Planned], say: Say
 ) -> None:
-    """These blocks. Whatever ends it, the host is as before afterwards."""
+    """These blocks. Whatever ends it, the host is as before afterwards. Refuses with what was wrong with
+    some, at the end."""
+    wrong: list[str] = []
     clock = Clock(len(missing) * len(experiment.arms), experiment.run_s)
     allowance = Allowance()
     with _site(blame=experiment.blame, say=say) as place:
@@ -61,9 +63,11 @@ def measure_here(
             begun_s = time.monotonic()
             bench = place.bench(experiment.plan(block), store.records(block) if experiment.records else None)
             measure = partial(_run, bench, block.repetition)
-            done = store.add(block, measure_block(block.arms, measure, allowance))
+            if why := keep(experiment, store, block, measure_block(block.arms, measure, allowance)):
+                wrong.append(why)
             clock.add(time.monotonic() - begun_s, len(block.arms))
-            check_requests(experiment, done)
+    if wrong:
+        raise Refusal(ExitStatus.FAILED, *wrong)
 
 
 @contextlib.contextmanager
@@ -82,8 +86,14 @@ def _run(bench: Bench, repetition: int, arm: str) -> RunResult:
     raise Refusal(ExitStatus.FAILED, f"{arm}: the counters could not be read in time {ATTEMPTS} times")
 
 
-def check_requests(experiment: Planned, done: Done) -> None:
-    """All arms of a block were asked the same: a difference would be a mistake of ours."""
-    asked = {tuple(tenant.latencies.count for tenant in run.tenants) for run in done.runs}
+def keep(
+    experiment: Planned, store: Store[WishT], block: Block[Named], runs: Sequence[RunResult]
+) -> str | None:
+    """Keeps a finished block, and says nothing. Of one whose arms were not asked the same, which would be a
+    mistake of ours, nothing is kept, so that no report has it; what is wrong with it."""
+    asked = {tuple(tenant.latencies.count for tenant in run.tenants) for run in runs}
     if experiment.same_requests and len(asked) > 1:
-        raise Refusal(ExitStatus.FAILED, f"{done.cell}: arms had different requests: {asked}")
+        where = f"{block.cell.name}, repetition {block.repetition + 1}"
+        return f"{where}: arms had different requests, {asked}: not kept"
+    store.add(block, runs)
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import TypeAdapter
 
@@ -13,12 +13,15 @@ from guests.qemu import major_version
 
 from ...plan.blocks import Block, Named
 from ...plan.word import told_in
-from ...results.store import Done, Store, WishT
+from ...results.store import Store, WishT
 from .batch import measure_all
 from .image import Inside, build_id
 from .machine import Machine, Task, Told
 
 _RUNS = TypeAdapter(tuple[RunResult, ...])
+
+Keep = Callable[[Block[Named], Sequence[RunResult]], str | None]
+"""Keeps the runs of a block; or says what is wrong with them."""
 
 
 def host_of(machine: Machine, inside: Inside) -> dict[str, object]:
@@ -37,22 +40,24 @@ def measure(
     block_of: Mapping[Task, Block[Named]],
     store: Store[WishT],
     guests: int,
-    check: Callable[[Done], None],
+    keep: Keep,
 ) -> None:
-    """All of these blocks, each kept when done and then checked. Refuses with what failed, at the end."""
+    """All of these blocks, each kept when done. Refuses with what failed, at the end."""
+    wrong: list[str] = []
 
     def kept(task: Task, told: Told) -> None:
-        keep_block(block_of[task], told, store, check)
+        if why := keep_block(block_of[task], told, store, keep):
+            wrong.append(why)
 
     failures = measure_all(machine, tuple(block_of), guests, kept)
-    if failures:
-        raise Refusal(ExitStatus.FAILED, *failures)
+    if failures or wrong:
+        raise Refusal(ExitStatus.FAILED, *failures, *wrong)
 
 
-def keep_block(block: Block[Named], told: Told, store: Store[WishT], check: Callable[[Done], None]) -> None:
-    """What a guest said of this block, in the store; then checked."""
+def keep_block(block: Block[Named], told: Told, store: Store[WishT], keep: Keep) -> str | None:
+    """What a guest said of this block, in the store; or what is wrong with it."""
     if told.records:
         folder = store.records(block)
         for name, word in told.records.items():
             (folder / name).write_bytes(told_in(word))
-    check(store.add(block, _RUNS.validate_python(told.runs)))
+    return keep(block, _RUNS.validate_python(told.runs))

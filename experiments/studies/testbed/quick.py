@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from ...places.counted.speed import cpus_for
 from ...places.counted.validate import both, validate_all
 from ...plan.file import told_in
 from ...run.guests import host_for, machine_for, task_for
+from ...run.host import keep
 from ...run.planned import blocks, experiment_in, publish, store_in
 
 CPUS_VALIDATED = 4
@@ -38,7 +40,8 @@ def quick(guests: int, out: Path) -> None:
             ExitStatus.FAILED, f"{TESTBED}: two runs differ: compare {out}/run-1.json and run-2.json"
         )
     known = store.belonging_to(None, experiment, host_for(machine, experiment))
-    keep_block(block, first, store, lambda done: None)
+    if why := keep_block(block, first, store, partial(keep, experiment, store)):
+        raise Refusal(ExitStatus.FAILED, f"{TESTBED}: {why}")
     publish(store, known)
     said = len(json.dumps(first.runs))
     click.echo(f"both runs of the A/B are the same, byte by byte: {said} bytes of results")
