@@ -155,10 +155,15 @@ def read_result(path: Path) -> dict[str, object]:
 
 
 def with_histogram(result: Mapping[str, object], samples: Path) -> dict[str, object]:
-    """The result and, where there are samples, its histogram."""
+    """The result and, where there are samples, its histogram: of as many requests as the result's latencies,
+    as samples are of those alone that were answered."""
     if not samples.exists():
         return dict(result)
-    return {**result, "hdr": latencies(read_sojourns(samples)).hdr}
+    values = read_sojourns(samples)
+    if unanswered := int(figure(result, "latency_ns", "count")) - len(values):
+        late_ns = int(figure(result, "parameters", "drain_seconds") * 1e9)
+        values.extend([late_ns] * unanswered)
+    return {**result, "hdr": latencies(values).hdr}
 
 
 def merge(paths: Sequence[Path]) -> dict[str, object]:

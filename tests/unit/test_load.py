@@ -38,7 +38,10 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-printf '{"tool": "dasec-load", "completed": 2, "errors": 0, "unfinished": 1}' >"$out"
+cat >"$out" <<END
+{"tool": "dasec-load", "completed": 2, "errors": 0, "unfinished": 1,
+ "parameters": {"drain_seconds": 0.5}, "latency_ns": {"count": ${COUNT:-2}}}
+END
 [ -z "$samples" ] || cp "$SAMPLES" "$samples"
 """
 
@@ -185,6 +188,17 @@ def test_results_merge_from_their_files(tmp_path: Path) -> None:
     )
     result = json.loads(done.output)
     assert (result["completed"], result["unfinished"], result["latency_ns"]["count"]) == (4, 2, 4)
+
+
+@pytest.mark.usefixtures("fake_tool")
+def test_requests_without_an_answer_are_as_late_in_the_histogram_as_in_the_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COUNT", "5")  # of latencies; two requests have samples
+    done = CliRunner().invoke(command, ["memcached"], catch_exceptions=False)
+    found = merged([json.loads(done.output)["hdr"]])
+    assert found.count == 5
+    assert found.percentiles_ns["p50"] == pytest.approx(0.5e9, rel=PRECISION)
 
 
 @pytest.mark.parametrize(
