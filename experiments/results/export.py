@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from dasec.lab.kit.finite import finite
 from dasec.lab.load_tool import PERCENTILES
 
 from ..plan.points import Cell
@@ -105,24 +105,11 @@ def _document(results: Results) -> dict[str, object]:
         "experiment": results.experiment.model_dump(mode="json"),
         "host": results.asked.host,
         "conditions": asdict(results.conditions),
-        "rows": [_row(row) for row in results.rows],
+        "rows": finite([_row(row) for row in results.rows]),
     }
 
 
 def _row(row: Row[Cell]) -> dict[str, object]:
     plain = asdict(row.summary)
     plain["cell"] = _place(row)
-    return {"part": row.part, **_finite(plain)}
-
-
-def _finite(value: Mapping[str, object]) -> dict[str, object]:
-    """JSON knows no infinity: an interval without an end is null there."""
-    return {key: _cleaned(one) for key, one in value.items()}
-
-
-def _cleaned(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _cleaned(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_cleaned(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {"part": row.part, **plain}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..kit.bench import RunPlan
+from ..kit.finite import finite
 from ..kit.results import Measured
 from .lines import Line
 from .situations import Situation
@@ -21,13 +22,14 @@ def document(
     host: dict[str, object],
     warnings: Sequence[str],
 ) -> dict[str, object]:
-    """All of it. Latencies are in nanoseconds; `hdr` is an HdrHistogram, V2 compressed, base64."""
+    """All of it. Latencies are in nanoseconds; `hdr` is an HdrHistogram, V2 compressed, base64; an interval
+    without an end, as of few repetitions, has null for it."""
     return {
         "schema": SCHEMA,
         "host": host,
         "warnings": list(warnings),
         "situations": [_situation(*one) for one in zip(situations, plans, measured, strict=True)],
-        "lines": [asdict(line) | {"answer": line.answer} for line in lines],
+        "lines": [finite(asdict(line) | {"answer": line.answer}) for line in lines],
     }
 
 

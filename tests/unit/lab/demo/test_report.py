@@ -189,6 +189,13 @@ def test_the_json_holds_everything_and_its_histograms_decode(planted: Measured) 
     assert len(one["orders"]) == REPETITIONS
 
 
+def test_the_json_of_too_few_repetitions_is_json() -> None:
+    few = measured({NONE: lambda _: 1.0, CONTROL: lambda _: 1.0, "better": lambda _: 0.5}, repetitions=3)
+    told = document((), (), (), lines(few), {}, [])
+    (line,) = json.loads(json.dumps(told, allow_nan=False))["lines"]
+    assert (line["answer"], line["effect"][0]["high"]) == (Answer.UNTOLD, None)
+
+
 def test_a_wide_axis_of_ratios_has_fewer_marks() -> None:
     assert marks(0.65, 1.3) == [0.7, 0.8, 0.9, 1, 1.1, 1.2]
     assert marks(0.45, 6) == [0.5, 0.7, 1, 1.5, 2, 3, 5]
