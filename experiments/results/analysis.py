@@ -19,6 +19,7 @@ from dasec.lab.kit.ratios import (
     estimate,
     geometric_mean,
     overall,
+    paired_ratios,
     verdict,
 )
 from dasec.lab.kit.results import RunResult, TenantResult
@@ -35,7 +36,9 @@ PACE = "pace"
 """Time for each unit of work: the inverse of throughput, so that here, too, below 1 is better. Judged where
 nobody measures a latency: batch work."""
 
-METRICS = (*LATENCIES, PACE, "throughput", "background", "CPU", "blame")
+THROUGHPUT = "throughput"
+
+METRICS = (*LATENCIES, PACE, THROUGHPUT, "background", "CPU", "blame")
 
 WORTH = 0.85
 """An oracle's ratio up to which there is something to gain: 15 % (the project's goal for `critical`)."""
@@ -177,11 +180,15 @@ def _ratios(blocks: Sequence[Done], arm: str, metric: str) -> tuple[float, ...]:
 
 def _ratio(run: RunResult, plain: RunResult, metric: str) -> float | None:
     """Latencies and throughput: every workload has one voice. The rest: the sums."""
+    if metric == PACE:
+        return _ratio(plain, run, THROUGHPUT)
     of = _VALUES[metric]
     pairs = [(of(one), of(base)) for one, base in zip(run.tenants, plain.tenants, strict=True)]
-    if metric in (*LATENCIES, PACE, "throughput"):
-        known = [value / base for value, base in pairs if value and base]
-        return geometric_mean(known) if known else None
+    if metric in (*LATENCIES, THROUGHPUT):
+        # Who got nothing done in one of both is the worst off, and not somebody of whom nothing is known.
+        both = all if metric in LATENCIES else any
+        known = [pair for pair in pairs if both(pair)]
+        return geometric_mean(paired_ratios(*zip(*known, strict=True))) if known else None
     value, base = (sum(each) for each in zip(*pairs, strict=True))
     least = LEAST_BLAME_S if metric == "blame" else 0.0
     return max(value, 1e-6) / base if base > least else None
@@ -193,8 +200,7 @@ def _latency_of(metric: str) -> Callable[[TenantResult], float]:
 
 _VALUES: Mapping[str, Callable[[TenantResult], float]] = {
     **{metric: _latency_of(metric) for metric in LATENCIES},
-    PACE: lambda tenant: 1 / tenant.throughput_per_s if tenant.throughput_per_s else 0.0,
-    "throughput": lambda tenant: tenant.throughput_per_s,
+    THROUGHPUT: lambda tenant: tenant.throughput_per_s,
     "background": lambda tenant: tenant.background_cores,
     "CPU": lambda tenant: tenant.cores,
     "blame": lambda tenant: tenant.blame_s or 0.0,

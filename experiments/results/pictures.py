@@ -12,7 +12,7 @@ from dasec.lab.demo.plot import COLOURS, DASHES, NINES, NS_PER_MS, PERCENTILES, 
 from dasec.lab.load_tool import merged, percentile_curve
 
 from ..plan.points import Cell
-from .analysis import JUDGED, PACE
+from .analysis import JUDGED, PACE, THROUGHPUT
 from .folder import Results
 from .occasions import Occasions
 from .rows import ALL, Row
@@ -25,7 +25,6 @@ ACROSS = 3
 """Panels in a row."""
 
 UNITS = {"mean": (NS_PER_MS, "mean latency (ms)"), "p99": (NS_PER_MS, "p99 latency (ms)")}
-THROUGHPUT = "throughput"
 
 
 @dataclass(frozen=True, slots=True)

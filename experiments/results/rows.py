@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from dasec.lab.kit.ratios import Estimate, estimate, geometric_mean
+from dasec.lab.kit.ratios import LEAST, Estimate, estimate, geometric_mean
 from dasec.lab.kit.results import RunResult
 
 from ..plan.blocks import CellT
-from .analysis import LATENCIES, PACE, Summary, summarise
+from .analysis import LATENCIES, PACE, THROUGHPUT, Summary, summarise
 from .store import Done
 
 ALL = "all"
@@ -37,8 +37,27 @@ class Row(Generic[CellT]):
 
     def values(self, arm: str, metric: str) -> tuple[float, ...]:
         """One a repetition: each instance has one voice. Nothing if it is missing in any repetition."""
-        found = tuple(_value(one.of(arm), metric) for one in self.blocks)
+        found = tuple(self._value(one.of(arm), metric) for one in self.blocks)
         return found if all(found) else ()
+
+    def _value(self, run: RunResult, metric: str) -> float:
+        """Of a run as a whole: the geometric mean of its instances, 0 if none has it. Who gets something done
+        in any run, but nothing in this one, is the worst off here."""
+        if metric == PACE:
+            rate = self._value(run, THROUGHPUT)
+            return 1 / rate if rate else 0.0
+        if metric == THROUGHPUT:
+            values = [max(one.throughput_per_s, LEAST) for one in run.tenants if one.name in self._working]
+        else:
+            served = [one for one in run.tenants if metric not in LATENCIES or one.latencies.count]
+            values = [value for one in served if (value := one.value(metric)) > 0]
+        return geometric_mean(values) if values else 0.0
+
+    @property
+    def _working(self) -> frozenset[str]:
+        """The instances that get anything done in any run."""
+        runs = (run for block in self.blocks for run in block.runs)
+        return frozenset(one.name for run in runs for one in run.tenants if one.throughput_per_s)
 
     def absolute(self, arm: str, metric: str) -> Estimate | None:
         """In ns, requests a second or cores, with its interval; None where nothing has measured it."""
@@ -53,16 +72,6 @@ def rows_of(cells: Sequence[CellT], done: Sequence[Done], arms: Sequence[str]) -
         summary = summarise(cell, blocks, arms)
         if summary:
             yield Row(ALL, summary, tuple(blocks))
-
-
-def _value(run: RunResult, metric: str) -> float:
-    """Of a run as a whole: the geometric mean of its instances, 0 if none has it."""
-    if metric == PACE:
-        rate = _value(run, "throughput")
-        return 1 / rate if rate else 0.0
-    served = [one for one in run.tenants if metric not in LATENCIES or one.latencies.count]
-    values = [value for one in served if (value := one.value(metric)) > 0]
-    return geometric_mean(values) if values else 0.0
 
 
 def host_line(host: Mapping[str, object]) -> str:

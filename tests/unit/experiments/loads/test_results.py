@@ -20,6 +20,7 @@ from experiments.plan.cells import Cell, Suite
 from experiments.results.analysis import Summary, summarise
 from experiments.results.plots import draw
 from experiments.results.report import report
+from experiments.results.rows import rows_of
 from experiments.results.settling import course, courses
 from experiments.results.store import RUNS, Asked, Done, Store
 
@@ -127,6 +128,40 @@ def test_batch_workloads_have_no_voice_in_latency_but_in_cpu_time() -> None:
 
 def starved(tenants: Sequence[TenantResult]) -> tuple[TenantResult, ...]:
     return tuple(replace(one, cores=one.cores / 2) for one in tenants)
+
+
+def idle_under(arm: str, blocks: Sequence[Done]) -> list[Done]:
+    """The first workload of each run gets nothing done under this arm."""
+    return [
+        replace(
+            one,
+            runs=tuple(
+                replace(each, tenants=(replace(each.tenants[0], throughput_per_s=0.0), *each.tenants[1:]))
+                if each.arm == arm
+                else each
+                for each in one.runs
+            ),
+        )
+        for one in blocks
+    ]
+
+
+def test_a_workload_that_gets_nothing_done_under_an_arm_is_the_worst_off_and_not_left_out() -> None:
+    cell = CELLS[0]
+    (row,) = rows_of([cell], idle_under("critical", done(HELPED)), WISH.arms)
+    critical = row.summary.arms["critical"].ratios
+    assert critical["throughput"].ratio < 0.5
+    assert critical["pace"].ratio == pytest.approx(1 / critical["throughput"].ratio)
+    assert row.values("critical", "throughput")[0] < 0.5 * row.values("none", "throughput")[0]
+
+
+def test_a_workload_that_gets_nothing_done_under_any_arm_is_not_asked() -> None:
+    cell, blocks = CELLS[0], done(HELPED)
+    for arm in WISH.arms:
+        blocks = tuple(idle_under(arm, blocks))
+    (row,) = rows_of([cell], blocks, WISH.arms)
+    assert row.summary.arms["critical"].ratios["throughput"].ratio == pytest.approx(1)
+    assert row.values("none", "throughput")[0] == pytest.approx(50)
 
 
 def test_the_report_has_every_cell_and_policy_and_its_pictures(tmp_path: Path) -> None:
