@@ -11,12 +11,13 @@ import numpy
 
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.ratios import (
-    CONFIDENCE,
+    MINIMUM_REPETITIONS,
     RESAMPLES,
     Effect,
     Estimate,
     control_spread,
     estimate,
+    expanded_confidence,
     geometric_mean,
     overall,
     paired_ratios,
@@ -136,7 +137,7 @@ def _compare(blocks: Sequence[Done], arm: str, spread: Mapping[str, float]) -> C
         oracle = {metric: _ratios(blocks, ORACLE, metric) for metric in JUDGED}
         worth = bool(oracle["mean"]) and geometric_mean(oracle["mean"]) <= WORTH
         shares = {
-            metric: _share(ratios[metric], oracle[metric])
+            metric: share_of(ratios[metric], oracle[metric])
             for metric in JUDGED
             if metric in ratios and oracle[metric] and geometric_mean(oracle[metric]) <= SHARE_DOMAIN
         }
@@ -155,11 +156,12 @@ def _compare(blocks: Sequence[Done], arm: str, spread: Mapping[str, float]) -> C
 
 def _share_goal(shares: Mapping[str, Share]) -> str:
     """Is a gain that is there for the taking taken?"""
-    if all(share.low >= SHARE_GOAL for share in shares.values()):
+    if shares and all(share.low >= SHARE_GOAL for share in shares.values()):
         return "share: met"
     if any(share.high < SHARE_GOAL for share in shares.values()):
         return "share: MISSED"
-    return "share: likely" if all(share.share >= SHARE_GOAL for share in shares.values()) else "share: open"
+    likely = shares and all(share.share >= SHARE_GOAL for share in shares.values())
+    return "share: likely" if likely else "share: open"
 
 
 def _harm_goal(effects: Mapping[str, Estimate]) -> str:
@@ -218,17 +220,18 @@ def _least_cpu(run: RunResult, plain: RunResult) -> float:
     return min(max(one.cores, 1e-6) / max(base.cores, 1e-6) for one, base in pairs)
 
 
-def _share(ratios: Sequence[float], oracle: Sequence[float], seed: int = 0) -> Share:
-    """(1 - ratio) / (1 - oracle's ratio), bootstrapped over repetitions, both values of each together."""
+def share_of(ratios: Sequence[float], oracle: Sequence[float], seed: int = 0) -> Share:
+    """(1 - ratio) / (1 - oracle's ratio), bootstrapped over repetitions, both values of each together, with
+    the interval of ratios: without end where there are too few."""
     mine, best = numpy.log(numpy.asarray(ratios)), numpy.log(numpy.asarray(oracle))
     point = _part(float(mine.mean()), float(best.mean()))
-    if len(mine) < 2:
+    if len(mine) < MINIMUM_REPETITIONS:
         return Share(point, -math.inf, math.inf)
     picks = numpy.random.default_rng(seed).integers(0, len(mine), (RESAMPLES, len(mine)))
     parts = (1 - numpy.exp(mine[picks].mean(axis=1))) / numpy.maximum(
         1 - numpy.exp(best[picks].mean(axis=1)), 1e-3
     )
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - expanded_confidence(len(mine))) / 2
     low, high = numpy.quantile(parts, [tail, 1 - tail])
     return Share(point, float(low), float(high))
 

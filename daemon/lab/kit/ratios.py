@@ -83,7 +83,7 @@ def estimate(ratios: Sequence[float], seed: int = 0) -> Estimate:
     interval = stats.bootstrap(
         (logs,),
         numpy.mean,
-        confidence_level=_expanded_confidence(len(ratios)),
+        confidence_level=expanded_confidence(len(ratios)),
         n_resamples=RESAMPLES,
         method="percentile",
         rng=numpy.random.default_rng(seed),
@@ -91,7 +91,7 @@ def estimate(ratios: Sequence[float], seed: int = 0) -> Estimate:
     return Estimate(math.exp(centre), math.exp(float(interval.low)), math.exp(float(interval.high)))
 
 
-def _expanded_confidence(count: int) -> float:
+def expanded_confidence(count: int) -> float:
     """The percentile interval of n values is too narrow by about sqrt((n - 1) / n) and by the
     normal quantile in place of Student's; a handful of repetitions needs both put right
     (Hesterberg, The American Statistician 69(4), 2015: expanded percentile interval). In simulation

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +19,7 @@ from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.load_tool import Latencies, latencies
 from experiments.plan.blocks import blocks_of
 from experiments.plan.cells import Cell, Suite
-from experiments.results.analysis import Summary, summarise
+from experiments.results.analysis import Summary, share_of, summarise
 from experiments.results.plots import draw
 from experiments.results.report import report
 from experiments.results.rows import rows_of
@@ -98,6 +100,24 @@ def test_a_policy_that_halves_latency_nearly_like_the_oracle_has_its_share() -> 
         assert critical.ratios["background"].ratio == pytest.approx(1.0)
         assert (critical.verdict, critical.goal) == ("gain", "share: met")
         assert one.arms["none-again"].verdict is None
+
+
+@pytest.mark.parametrize("repetitions", [1, 2, 3])
+def test_a_share_of_too_few_repetitions_is_likely_at_best_and_has_no_interval(repetitions: int) -> None:
+    few = [one for one in done(HELPED) if one.repetition < repetitions]
+    for one in (summarise(cell, few, WISH.arms) for cell in CELLS):
+        assert one is not None
+        critical = one.arms["critical"]
+        assert (critical.goal, critical.shares["mean"].low) == ("share: likely", -math.inf)
+
+
+def test_the_interval_of_a_share_covers_the_truth_nearly_as_often_as_it_says() -> None:
+    chance, truth, trials, hits = random.Random(1), 0.8, 300, 0
+    for _ in range(trials):
+        best = [0.5 * math.exp(chance.gauss(0, 0.15)) for _ in range(5)]
+        share = share_of([0.6 / 0.5 * one * math.exp(chance.gauss(0, 0.12)) for one in best], best)
+        hits += share.low <= truth <= share.high
+    assert 0.89 * trials <= hits <= 0.97 * trials
 
 
 def test_harm_where_nothing_is_to_be_gained_is_named() -> None:
