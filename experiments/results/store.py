@@ -1,11 +1,12 @@
 """A folder of results: what was asked, and one line for each finished block. Nothing is ever rewritten, so
-an interrupted experiment goes on where it was."""
+an interrupted experiment goes on where it was. A block that was measured once more counts as the last time.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -22,6 +23,7 @@ MAY_GROW = "repetitions"
 """Of what was asked: more of the same is welcome, anything else would mix what cannot be compared."""
 
 WishT = TypeVar("WishT")
+LineT = TypeVar("LineT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,15 @@ class Done:
 
     def of(self, arm: str) -> RunResult:
         """The run of one arm."""
-        return next(run for run in self.runs if run.arm == arm)
+        found = next((run for run in self.runs if run.arm == arm), None)
+        if found is None:
+            has = ", ".join(run.arm for run in self.runs)
+            raise Refusal(
+                ExitStatus.USAGE,
+                f"{self.cell}, repetition {self.repetition + 1}: has no run of {arm}, but of {has}:"
+                " take its line out of the results",
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +152,7 @@ class Store(Generic[WishT]):
 
     def done(self) -> tuple[Done, ...]:
         """All finished blocks. A last line that was cut off does not count."""
-        return done_in(_whole_lines(self.folder / RUNS))
+        return tuple({one.key: one for one in _read(_DONE, self.folder / RUNS)}.values())
 
     def add(self, block: Block[Named], runs: Sequence[RunResult], *, interrupted: bool = False) -> Done:
         """Keep a finished block for good."""
@@ -157,8 +167,8 @@ class Store(Generic[WishT]):
 
     def begun(self, block: Block[Named]) -> tuple[RunResult, ...]:
         """The finished runs of a block that is not finished."""
-        lines = map(_BEGUN.validate_json, _whole_lines(self.folder / BEGUN))
-        return tuple(one.run for one in lines if (one.cell, one.repetition) == block.key)
+        found = _read(_BEGUN, self.folder / BEGUN)
+        return tuple(one.run for one in found if (one.cell, one.repetition) == block.key)
 
     def records(self, block: Block[Named]) -> Path:
         """An emptied place for the daemon's records of a block that is measured now."""
@@ -173,9 +183,22 @@ class Store(Generic[WishT]):
         return plain
 
 
-def _whole_lines(file: Path) -> list[bytes]:
-    """Without what an interruption cut off."""
-    return [line for line in file.read_bytes().split(b"\n")[:-1] if line] if file.exists() else []
+def _read(kind: TypeAdapter[LineT], file: Path) -> Iterator[LineT]:
+    """Its lines, without what an interruption cut off. Refuses one that is something else."""
+    if not file.exists():
+        return
+    try:
+        lines = file.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise Refusal(ExitStatus.USAGE, f"{file}: {error.strerror}: name another folder") from error
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        try:
+            yield kind.validate_json(line)
+        except ValidationError as error:
+            what = f"{file}: line {number} is damaged: take it out: the same command measures it anew"
+            raise Refusal(ExitStatus.USAGE, what) from error
 
 
 def _append(file: Path, value: dict[str, object]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dasec.errors import Refusal
+from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit.layout import GroupLayout
 from dasec.lab.kit.results import RunResult, TenantResult
 from dasec.lab.load_tool import Latencies, latencies
@@ -237,6 +237,38 @@ def test_finished_blocks_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: P
     assert store.done() == kept[:1]
     store.add(BLOCKS[1], kept[1].runs)
     assert store.done() == kept
+
+
+def test_a_line_of_results_that_is_damaged_is_one_line_that_names_it(tmp_path: Path) -> None:
+    store = Store(tmp_path, Suite)
+    for block, one in zip(BLOCKS[:2], done(HELPED), strict=False):
+        store.add(block, one.runs)
+    file = store.folder / RUNS
+    file.write_bytes(file.read_bytes() + b"nonsense\n")
+    with pytest.raises(Refusal, match="line 3 is damaged: take it out") as caught:
+        store.done()
+    assert (caught.value.status, len(caught.value.lines)) == (ExitStatus.USAGE, 1)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(Refusal, match="Is a directory: name another folder"):
+        store.done()
+
+
+def test_a_block_that_was_measured_once_more_counts_once_and_as_the_last_time(tmp_path: Path) -> None:
+    store = Store(tmp_path, Suite)
+    first, last = done(HELPED)[0], done(HARMED)[0]
+    for one in (first, *done(HELPED)[1:3], last):
+        store.add(next(block for block in BLOCKS if block.key == one.key), one.runs)
+    assert store.done() == (last, *done(HELPED)[1:3])
+
+
+def test_a_block_without_a_run_of_an_arm_is_one_line_that_names_it() -> None:
+    cell, (first, *others) = CELLS[0], done(HELPED)
+    blocks = [one for one in (first, *others) if one.cell == cell.name]
+    short = replace(blocks[0], runs=tuple(run for run in blocks[0].runs if run.arm != "critical"))
+    with pytest.raises(Refusal, match="repetition 1: has no run of critical, but of") as caught:
+        summarise(cell, [short, *blocks[1:]], WISH.arms)
+    assert (caught.value.status, len(caught.value.lines)) == (ExitStatus.USAGE, 1)
 
 
 def test_a_folder_that_is_damaged_is_one_line(tmp_path: Path) -> None:
