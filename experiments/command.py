@@ -8,11 +8,13 @@ from pathlib import Path
 import click
 
 from dasec.errors import ExitStatus, Refusal
+from dasec.lab.kit.writable import ensure_writable
 
 from .plan.file import Told, refusal, told_in
 from .results.compare import differences_of, page_of, text_of
 from .results.store import ASKED, asked_in
 from .run import applications, planned
+from .run.alone import PROBE, alone_in
 from .run.family import Family, Ways
 from .studies.bare import guests as bare
 from .studies.publish import PUBLISHED, publish_study
@@ -45,7 +47,9 @@ def command() -> None:
 def run(file: Path, settings: tuple[str, ...], out: Path | None, guests: int, anyway: bool) -> None:  # noqa: FBT001
     """Run an experiment, and report it. What is finished is kept: the same command goes on."""
     told = told_in(file, settings)
-    _of(told, file).run(told, file, out or Path("results") / _name_of(file), Ways(guests, anyway))
+    family, folder = _of(told, file), out or Path("results") / _name_of(file)
+    with alone_in(folder):
+        family.run(told, file, folder, Ways(guests, anyway))
 
 
 @command.command()
@@ -68,6 +72,7 @@ def report(folder: Path) -> None:
         publish_study(folder.resolve().name)
         return
     told = _told_of(folder)
+    ensure_writable(folder / PROBE)
     _of(told, folder).report(told, folder)
 
 
@@ -78,6 +83,8 @@ def report(folder: Path) -> None:
 def compare(before: Path, after: Path, html: Path | None) -> None:
     """What is different in AFTER: each arm of each cell that both have."""
     asked = [(_told_of(folder), folder) for folder in (before, after)]
+    if html:
+        ensure_writable(html)
     found = differences_of(*(_of(told, folder).side(told, folder) for told, folder in asked))
     click.echo(text_of(found))
     if html:
