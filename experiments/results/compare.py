@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
@@ -75,17 +75,24 @@ def _conditions(before: Side, after: Side) -> Iterator[str]:
         yield "other arrivals: repetitions are paired by number only"
 
 
+def _in_both(one: Row[Named], other: Row[Named]) -> Row[Named]:
+    """The row with the repetitions that the other has, too: those of one number had the same arrivals."""
+    numbers = {block.repetition for block in other.blocks}
+    return replace(one, blocks=tuple(block for block in one.blocks if block.repetition in numbers))
+
+
 def _differences(before: Row[Named], after: Row[Named]) -> Iterator[Difference]:
-    for arm in before.arms:
+    before, after = _in_both(before, after), _in_both(after, before)
+    for arm in before.arms if before.blocks else ():
         if arm not in after.arms:
             continue
         for metric in (*JUDGED, PACE):
-            count = min(len(before.values(arm, metric)), len(after.values(arm, metric)))
-            if not count or metric not in before.summary.spread or metric not in after.summary.spread:
+            had, has = before.values(arm, metric), after.values(arm, metric)
+            spreads = [row.summary.spread.get(metric) for row in (before, after)]
+            if not had or not has or None in spreads:
                 continue
-            had, has = before.values(arm, metric)[:count], after.values(arm, metric)[:count]
             found = estimate(paired_ratios(has, had))
-            spread = max(before.summary.spread[metric], after.summary.spread[metric])
+            spread = max(filter(None, spreads))
             yield Difference(
                 before.cell.name,
                 before.part,
@@ -95,7 +102,7 @@ def _differences(before: Row[Named], after: Row[Named]) -> Iterator[Difference]:
                 estimate(has).ratio,
                 found,
                 spread,
-                verdict(found, count, spread),
+                verdict(found, len(had), spread),
             )
 
 

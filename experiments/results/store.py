@@ -124,7 +124,7 @@ class Store(Generic[WishT]):
 
     def begin(self, asked: Asked[WishT]) -> None:
         """Make the folder and note what it is for."""
-        text = json.dumps({"wish": self._plain(asked.wish), "host": asked.host}, indent=1)
+        text = json.dumps({"wish": self.plain(asked.wish), "host": asked.host}, indent=1)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / ASKED).write_text(text + "\n", encoding="utf-8")
@@ -135,7 +135,7 @@ class Store(Generic[WishT]):
 
     def check_options(self, known: Asked[WishT], wish: WishT) -> None:
         """Refuses what the folder's results were not asked for."""
-        mine, theirs = self._plain(wish), self._plain(known.wish)
+        mine, theirs = self.plain(wish), self.plain(known.wish)
         other = sorted(name for name in mine if mine[name] != theirs[name] and name != MAY_GROW)
         if other:
             what = f"--out: holds results of other options ({', '.join(other)}): name another folder"
@@ -178,7 +178,8 @@ class Store(Generic[WishT]):
             old.unlink()
         return folder
 
-    def _plain(self, wish: WishT) -> dict[str, object]:
+    def plain(self, wish: WishT) -> dict[str, object]:
+        """All of its keys, those that nobody gave as well."""
         plain: dict[str, object] = TypeAdapter(self.wishes).dump_python(wish, mode="json")
         return plain
 

@@ -200,7 +200,7 @@ def side(told: Told, folder: Path) -> Side:
     """To be compared."""
     store, known = _kept(told, folder)
     rows = tuple(rows_of(known.wish.cells.possible, store.done(), known.wish.arms))
-    return Side(folder, known.wish.title, told, known.host, rows)
+    return Side(folder, known.wish.title, store.plain(known.wish), known.host, rows)
 
 
 def _kept(told: Told, folder: Path) -> tuple[Store[Planned], Asked[Planned]]:

@@ -92,7 +92,7 @@ def side(told: Told, folder: Path) -> Side:
     store = Store(folder, Wish)
     known = store.kept()
     rows = tuple(rows_of(_situations(known), store.done(), known.wish.arms))
-    return Side(folder, known.wish.title, told, known.host, rows)
+    return Side(folder, known.wish.title, store.plain(known.wish), known.host, rows)
 
 
 def accelerator_for(wish: Wish) -> Accelerator:
