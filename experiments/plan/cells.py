@@ -16,7 +16,7 @@ from dasec.lab.kit.scenario import Scenario
 from .blocks import Block
 from .loads import LOADS, Impossible, Wanted
 from .oracle import ORACLE, oracle_settings
-from .terms import Cells, Count, Place, PlacedCell, Terms, one_of
+from .terms import Cells, Number, Place, PlacedCell, Ratio, Terms, one_of
 from .variants import variant_of
 
 NOT_INSIDE = "memcached"
@@ -49,14 +49,14 @@ class Suite(Terms):
     """Each load at each point."""
 
     loads: Annotated[tuple[Annotated[str, AfterValidator(_load)], ...], Field(min_length=1)]
-    ratios: Annotated[tuple[Annotated[float, Field(gt=0, le=1000)], ...], Field(min_length=1)] = (4.0, 8.0)
+    ratios: Annotated[tuple[Ratio, ...], Field(min_length=1)] = (4.0, 8.0)
     utilisations: Annotated[tuple[Annotated[float, Field(gt=0, le=2)], ...], Field(min_length=1)] = (
         0.6,
         0.85,
     )
     """Work asked for a core."""
     layouts: Annotated[tuple[GroupLayout, ...], Field(min_length=1)] = (GroupLayout.FLAT,)
-    repetitions: Count = 8
+    repetitions: Number = 8
     blame: bool = True
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from dasec.lab.kit.load_driver import NO_REQUESTS_PER_S
 from dasec.lab.kit.scenario import Scenario, Tenant, service
 
 from .blocks import Block
-from .terms import Cells, Count, PlacedCell, Terms, one_of
+from .terms import Cells, Number, PlacedCell, Terms, one_of
 
 ENDLESS = {"background-burst-us": "10000", "background-rate": "100000"}
 """A thousand times what a thread can do: its backlog never ends."""
@@ -162,7 +162,7 @@ class Contests(Terms):
     threads."""
     fairness: Fairness = Fairness.STRICT
     """`critical`'s, towards other workloads (docs/decisions/0037-fairness.md)."""
-    repetitions: Count = 6
+    repetitions: Number = 6
 
     def __post_init__(self) -> None:
         self.check_machine()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from dasec.config.complaints import follows, path_of, reason_of
 from dasec.errors import ExitStatus, Refusal
@@ -45,9 +46,11 @@ def _set(setting: str) -> Told:
 
 
 def validated(kind: type[AskedT], told: Told, file: Path) -> AskedT:
-    """As an experiment of that kind. Refuses with all that is wrong, a line each."""
+    """As an experiment of that kind, whose values are of their keys' own types: `true` is no number. Refuses
+    with all that is wrong, a line each."""
     try:
-        return TypeAdapter(kind).validate_python(told)
+        # By way of JSON, where an array may be a tuple also for strict schemas.
+        return TypeAdapter(kind).validate_json(to_json(told, inf_nan_mode="constants"), strict=True)
     except ValidationError as error:
         wrong = error.errors()
         told_of = ((path_of(one["loc"]), reason_of(one)) for one in wrong if not follows(one, wrong))

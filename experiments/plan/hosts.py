@@ -23,7 +23,7 @@ from .blocks import Block
 from .cells import Cell, plan_of
 from .contests import ENDLESS
 from .shapes import Background, fan_out
-from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, check_once
+from .terms import Cells, Number, Place, PlacedCell, Positive, Terms, check_once
 
 BARRIER_US = 1000
 """What each thread computes between two barriers: rKube's programs (PARSEC, SPLASH-2) meet as often."""
@@ -52,7 +52,7 @@ class Resident:
     threads: Annotated[int, Field(ge=1, le=256)]
     cpus: Positive
     """That it requests."""
-    count: Count = 1
+    count: Number = 1
     limited: bool = False
     """It has a CPU limit of as many."""
     reserved: bool = False
@@ -126,7 +126,7 @@ class Hosts(Terms):
     host: Annotated[tuple[Host, ...], Field(min_length=1)]
     policies: tuple[Annotated[str, AfterValidator(_known)], ...]
     place: Place = Place.TESTBED
-    repetitions: Count = 1
+    repetitions: Number = 1
     seconds: Positive = 2.0
     warmup_s: Annotated[float, Field(ge=0)] = 1.0
     lead_s: Positive = 6.0

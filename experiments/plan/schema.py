@@ -6,7 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import to_json
@@ -23,10 +23,10 @@ from dasec.lab.kit.tree import NEUTRAL
 from dasec.policies import POLICIES
 
 from .file import Told, refusal
+from .terms import Ratio
 
 NAME = r"^[a-z0-9][a-z0-9-]*$"
 NAME_WANTED = "a name of small letters, digits and hyphens"
-Ratio = Annotated[float, Field(gt=0, le=1000)]
 
 
 class WorkloadTable(Section):

@@ -24,7 +24,7 @@ from ..drivers.tailbench import TailBench
 from .arms import FOLLOW, following, known
 from .blocks import Block
 from .cells import Cell, plan_of
-from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, one_of
+from .terms import Cells, Count, Number, Place, PlacedCell, Positive, Terms, one_of
 
 
 def _served(name: str) -> str:
@@ -44,13 +44,13 @@ class Application:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     driver: Annotated[str, AfterValidator(_served)]
-    vms: Annotated[tuple[Count, ...], Field(min_length=1)]
+    vms: Annotated[tuple[Number, ...], Field(min_length=1)]
     rates_per_s: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Requests of one VM."""
     request_us: Positive
     """What a request costs the machine, as it was measured; says how busy a cell will be."""
     name: str = ""
-    threads: Count = 1
+    threads: Number = 1
     background: Annotated[int, Field(ge=0)] = 0
     """Threads that burst in the same VM."""
     burst_us: Count = 10_000
@@ -117,8 +117,8 @@ class Computing:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     driver: Annotated[str, AfterValidator(_batch)]
-    vms: Count
-    threads: Count
+    vms: Number
+    threads: Number
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -147,7 +147,7 @@ class Servers(Terms):
     domains: bool = False
     """Virtual machines look like libvirt's domains, and the daemon finds them as such."""
     place: Place = Place.TESTBED
-    repetitions: Count = 1
+    repetitions: Number = 1
     seconds: Positive = 3.0
     warmup_s: Annotated[float, Field(ge=0)] = 1.5
     lead_s: Positive = 5.0

@@ -22,6 +22,11 @@ from .blocks import Block, Named
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Number = Annotated[int, Field(ge=1, le=1000)]
+"""Of what is made one by one, as repetitions and VMs."""
+
+Ratio = Annotated[float, Field(gt=0, le=1000)]
+"""Threads a core."""
 
 RUN_OVERHEAD_S = 0.8
 """What a run takes beside its own time, about: 0.3 s to stop the daemon and remove groups, as in the demo
@@ -109,7 +114,7 @@ class Terms(abc.ABC):
     of clients."""
     policies: tuple[Annotated[str, AfterValidator(known)], ...] = ("critical", "oracle")
     layouts: Annotated[tuple[GroupLayout, ...], Field(min_length=1)] = (GroupLayout.VM,)
-    repetitions: Count = 4
+    repetitions: Number = 4
     seconds: Annotated[float, Field(ge=0.2, le=3600)] = 5.0
     warmup_s: Annotated[float, Field(ge=0, le=600)] = 2.0
     lead_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0

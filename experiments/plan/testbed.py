@@ -18,7 +18,7 @@ from .arms import capped, dasec_settings, known
 from .blocks import Block
 from .cells import Cell, plan_of
 from .shapes import Background, Shape, convoy, fan_out, pipeline, server
-from .terms import Cells, Count, Place, PlacedCell, Positive, Terms, check_once
+from .terms import Cells, Count, Number, Place, PlacedCell, Positive, Ratio, Terms, check_once
 
 FAN_OUT: Literal["fan-out"] = "fan-out"
 HELPER_US = 600
@@ -117,12 +117,12 @@ class Shapes(Terms):
     """As many of each workload as a ratio asks for."""
 
     workload: Annotated[tuple[Workload, ...], Field(min_length=1)]
-    ratios: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    ratios: Annotated[tuple[Ratio, ...], Field(min_length=1)]
     policies: tuple[Annotated[str, AfterValidator(known)], ...]
     place: Place = Place.TESTBED
     turn_instructions: Annotated[int, Field(ge=SHORTEST_TURN, le=LONGEST_TURN)] = TURN
     """That a CPU has before the next one is emulated."""
-    repetitions: Count = 2
+    repetitions: Number = 2
     seconds: Positive = 2.0
     warmup_s: Annotated[float, Field(ge=0)] = 1.5
     lead_s: Positive = 6.0

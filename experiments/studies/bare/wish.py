@@ -18,7 +18,7 @@ from dasec.lab.kit.tree import CLIENT, DAEMON, LARGEST, MACHINE, NEUTRAL, TOP, G
 from ...plan.arms import known
 from ...plan.blocks import Block, blocks_of
 from ...plan.oracle import ORACLE, oracle_settings
-from ...plan.terms import Count, check_once
+from ...plan.terms import Number, check_once
 from ...plan.variants import variant_of
 from .situation import BACKGROUND_VCPU, VCPUS, Guests, Situation
 
@@ -56,7 +56,7 @@ class Wish:
     """Each is measured by itself."""
     policies: tuple[Annotated[str, AfterValidator(known)], ...] = (CRITICAL, ORACLE)
     """Beside the plain host and that once more."""
-    repetitions: Count = FEWEST
+    repetitions: Number = FEWEST
     """Fewer tell nothing."""
     seconds: Annotated[float, Field(ge=0.5, le=600)] = 4.0
     warmup_s: Annotated[float, Field(ge=0, le=60)] = 2.0

@@ -15,7 +15,7 @@ from guests.memcached import VCPUS
 
 from ...plan.arms import known
 from ...plan.cells import Cell
-from ...plan.terms import Count, Positive
+from ...plan.terms import Number, Ratio
 from .measure import INSIDE, OUTSIDE
 
 LEAD_S = 0.5
@@ -33,10 +33,10 @@ class Wish:
 
     title: str = ""
     vms: Literal[True] = True
-    ratios: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1.0, 2.0, 3.0)
+    ratios: Annotated[tuple[Ratio, ...], Field(min_length=1)] = (1.0, 2.0, 3.0)
     """vCPUs a core, as nearly as whole guests make it."""
     policies: tuple[Annotated[str, AfterValidator(known)], ...] = ("critical", "dasec")
-    repetitions: Count = 4
+    repetitions: Number = 4
     seconds: Annotated[float, Field(ge=1, le=600)] = 5.0
     warmup_s: Annotated[float, Field(ge=0, le=60)] = 1.0
     rate_per_s: Annotated[float, Field(ge=1, le=10_000)] = 50.0

@@ -78,6 +78,12 @@ USUAL = str(ROOT / "experiments/studies/loads/usual.toml")
         ("nosuch=1", "nosuch: Unexpected keyword argument"),
         ("place=counted", "cpus is missing: a guest has as many as the file says"),
         ("kernel=2.6", "kernel: 2.6 is unknown: known are "),
+        ("repetitions=true", "repetitions: Input should be a valid integer"),
+        ('seconds="5"', "seconds: Input should be a valid number"),
+        ("ratios=[true]", "ratios[0]: Input should be a valid number"),
+        ("records=1", "records: Input should be a valid boolean"),
+        ("seconds=nan", "seconds: Input should be less than or equal to 3600"),
+        ("repetitions=1000000000", "repetitions: Input should be less than or equal to 1000"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(setting: str, line: str) -> None:
@@ -86,6 +92,24 @@ def test_a_mistake_is_one_line_and_exit_2(setting: str, line: str) -> None:
     found = refused(["check", USUAL, *loads, *place, "--set", setting])
     assert (found.status, len(found.lines)) == (ExitStatus.USAGE, 1)
     assert found.lines[0].startswith(f"{USUAL}: {line}"), found.lines
+
+
+@pytest.mark.parametrize(
+    ("file", "setting", "line"),
+    [
+        ("testbed/quick.toml", "ratios=[1e9]", "ratios[0]: Input should be less than or equal to 1000"),
+        ("bare/quick.toml", "seed=true", "seed: Input should be a valid integer"),
+        ("vms/ratios.toml", "repetitions=2.0", "repetitions: Input should be a valid integer"),
+        ("apps/quick.toml", "repetitions=true", "repetitions: is true, which is wrong"),
+    ],
+)
+def test_a_value_of_another_type_or_beyond_all_machines_is_one_line(
+    file: str, setting: str, line: str
+) -> None:
+    path = str(ROOT / "experiments/studies" / file)
+    found = refused(["check", path, "--set", setting])
+    assert (found.status, len(found.lines)) == (ExitStatus.USAGE, 1)
+    assert found.lines[0].startswith(f"{path}: {line}"), found.lines
 
 
 def test_a_file_without_loads_is_one_line(tmp_path: Path) -> None:
