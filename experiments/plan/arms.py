@@ -14,6 +14,8 @@ from dasec.lab.kit.arms import (
     RIVAL,
     SCX,
     WATCHED,
+    policy_of,
+    rival_of,
     settings_of,
 )
 from dasec.policies import POLICIES
@@ -52,6 +54,8 @@ ALONE = {f"{DASEC}:{rule}": rule for rule in RULES}
 def known(arm: str) -> str:
     """The arm. ValueError if it is none."""
     if arm.startswith(RIVAL):
+        if not rival_of(arm) or "/" in rival_of(arm)[0]:
+            raise ValueError(f"{arm} names no program: give its name behind {RIVAL}, without a folder")
         return arm
     on_ours = {f"{which}{policy}" for which in (ON_SCX, ON_PARTIAL) for policy in POLICIES}
     named = {*POLICIES, *ALONE, CONTROL, WATCHED, SCX, NO_LIMIT, *on_ours}
@@ -69,7 +73,7 @@ def inner_of(arm: str) -> str:
 def capped(arms: Iterable[str], settings: Mapping[str, str]) -> Mapping[str, str]:
     """What the daemon is told under each arm with caps: what its policy is told anyhow, and to cap."""
     told = {}
-    for arm in arms:
+    for arm in map(policy_of, arms):
         policy, caps, more = arm.partition(CAPS)
         if caps:
             burst = "burst = true\n" if more == BURST else ""

@@ -15,7 +15,7 @@ from dasec.config.complaints import Complaint, complaints_of, nearest
 from dasec.config.config import ConfigError, check
 from dasec.config.section import Section
 from dasec.errors import Refusal
-from dasec.lab.kit.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for
+from dasec.lab.kit.arms import CONTROL, GUARDED, NONE, WATCHED, arms_for, has_daemon, policy_of
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.driver import DOCKER, Driver, WorkKind, WorkOrder
 from dasec.lab.kit.layout import GroupLayout
@@ -191,6 +191,8 @@ def _between_keys(raw: Mapping[str, object], drivers: Iterable[str]) -> Iterator
     for name in arms:
         if name in (NONE, CONTROL, WATCHED):
             yield Complaint("arm", f"{name!r} is the plain host", "give it another name")
+        elif not has_daemon(name) or policy_of(name) != name:
+            yield Complaint("arm", f"{name!r} is another arm's name", "give it another name")
     for name in _twice([str(mix.get("name")) for mix in _tables(raw, "mix")]):
         yield Complaint("mix", f"{name!r} is there twice", "give each mix one name")
     needs = raw.get("needs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from dasec.config.config import ConfigError
 from dasec.config.config import check as check_settings
 from dasec.errors import ExitStatus, Refusal
 from dasec.lab.kit import facts, needs
+from dasec.lab.kit.arms import has_daemon, told_under
 from dasec.lab.kit.controller import Managed, configuration
 from dasec.lab.kit.tree import NEUTRAL
 from guests.built import HostCannotError
@@ -34,7 +35,6 @@ from ..plan.order import Planned
 from ..plan.servers import Servers
 from ..plan.terms import Place, PlacedCell
 from ..plan.testbed import Shapes
-from ..plan.variants import VARIED, variant_of
 from ..results.compare import Side
 from ..results.contests.publish import publish_contests
 from ..results.publish import publish_cells
@@ -91,15 +91,20 @@ def _wrong(experiment: Planned) -> Iterator[str]:
         yield f"kernel: {experiment.kernel} has no module {experiment.modules[0]}: take one of {with_them}"
     if isinstance(experiment, Contests) and experiment.pinned and experiment.place is Place.HOST:
         yield "pinned: is of guests: leave it out"
-    for variant in filter(None, map(variant_of, experiment.arms)):
+    for block in blocks(experiment)[:1]:
+        yield from _refused(block.arms, experiment.plan(block).settings)
+
+
+def _refused(arms: Iterable[str], settings: Mapping[str, str]) -> Iterator[str]:
+    """Arms under which the daemon would refuse what it is told, with what is wrong."""
+    for arm in filter(has_daemon, arms):
+        told = configuration(arm, [Managed("any", NEUTRAL, (1,))], told_under(arm, settings, 1))
         try:
-            check_settings(
-                tomllib.loads(configuration(VARIED, [Managed("any", NEUTRAL, (1,))], variant.settings)), ""
-            )
+            check_settings(tomllib.loads(told), "")
         except ConfigError as error:
-            yield from (f"policies: {variant.arm}: {line.removeprefix(': ')}" for line in error.lines)
+            yield from (f"policies: {arm}: {line.removeprefix(': ')}" for line in error.lines)
         except tomllib.TOMLDecodeError:
-            yield f"policies: {variant.arm}: not TOML: give a constant and a value"
+            yield f"policies: {arm}: not TOML: give a constant and a value"
 
 
 def blocks(experiment: Planned) -> tuple[Block[PlacedCell], ...]:

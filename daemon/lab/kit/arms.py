@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 NONE = "none"
@@ -60,9 +60,21 @@ def policy_of(arm: str) -> str:
     return arm.removeprefix(ON_SCX).removeprefix(ON_PARTIAL)
 
 
+def has_daemon(arm: str) -> bool:
+    """Is there one beside the workloads?"""
+    return arm not in (NONE, CONTROL, NO_LIMIT, SCX) and not arm.startswith(RIVAL)
+
+
+def told_under(arm: str, settings: Mapping[str, str], vm_level: int) -> str:
+    """What the daemon is told under an arm that has one, where it is told this under policies."""
+    policy = policy_of(arm)
+    told = settings.get(policy, settings_of(policy))
+    return told if arm == policy else on_our_scheduler(arm, told, vm_level)
+
+
 def arms_for(policies: Sequence[str]) -> tuple[str, ...]:
     """The default, its control, and each policy once."""
-    return (NONE, CONTROL, *dict.fromkeys(policy for policy in policies if policy != NONE))
+    return tuple(dict.fromkeys((NONE, CONTROL, *policies)))
 
 
 def schedule(arms: Sequence[str], repetitions: int, seed: int | str) -> tuple[tuple[str, ...], ...]:

@@ -16,16 +16,12 @@ from pathlib import Path
 from ...errors import Refusal
 from ..load_tool import latencies
 from .arms import (
-    CONTROL,
-    NO_LIMIT,
-    NONE,
     RIVAL,
     RIVALS,
     SCX,
-    on_our_scheduler,
-    policy_of,
+    has_daemon,
     rival_of,
-    settings_of,
+    told_under,
 )
 from .bench import Bench, record_name, run_name
 from .controller import Controller, Managed, Report, Reserved, configuration, running, scheduled
@@ -157,15 +153,15 @@ def _start(run: _Attempt) -> None:
 def _controlled(run: _Attempt) -> Iterator[Controller | None]:
     """What the arm has beside the workloads, at work."""
     bench, arm = run.bench, run.arm
-    if arm in (NONE, CONTROL, NO_LIMIT):
-        yield None
-    elif arm == SCX:
+    if arm == SCX:
         with scheduled(_vm_level(run)):
             yield None
     elif arm.startswith(RIVAL):
         name, *options = rival_of(arm)
         with rival(RIVALS / name, options, run.scratch / "rival.log"):
             yield None
+    elif not has_daemon(arm):
+        yield None
     else:
         record = bench.records and bench.records / record_name(arm, run.repetition)
         if record:
@@ -177,10 +173,7 @@ def _controlled(run: _Attempt) -> Iterator[Controller | None]:
 
 def _told(run: _Attempt) -> str:
     """The daemon's configuration. Two workloads may be one domain."""
-    policy = policy_of(run.arm)
-    settings = run.bench.plan.settings.get(policy)
-    if run.arm != policy:
-        settings = on_our_scheduler(run.arm, settings or settings_of(policy), _vm_level(run))
+    settings = told_under(run.arm, run.bench.plan.settings, _vm_level(run))
     managed = (_managed(run, home, one.pids()) for home, one in zip(run.homes, run.works, strict=True))
     return configuration(run.arm, tuple(dict.fromkeys(filter(None, managed))), settings)
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dasec.errors import Refusal
-from dasec.lab.kit.arms import CONTROL, NO_LIMIT, NONE, settings_of
+from dasec.lab.kit.arms import has_daemon, policy_of, settings_of
 from dasec.lab.kit.bench import RunPlan, record_name
 from dasec.lab.kit.results import RunResult
 from dasec.lab.kit.tree import Tree
@@ -22,7 +22,6 @@ from dasec.linux.cgroupfs import find_hierarchy
 from ...plan.word import word_of
 from .cpus import Cpus, mask_of
 
-PLAIN = (NONE, CONTROL, NO_LIMIT)
 RUN = "RUN:"
 RECORD = "RECORD:"
 SERVICE_CPUS, CLIENT_CPUS = Path("/run/service-cpus"), Path("/run/client-cpus")
@@ -80,9 +79,10 @@ def site(cpus: Cpus) -> Iterator[Site]:
 def unhurried(plan: RunPlan) -> RunPlan:
     """Without a cost budget: the daemon has a core here that serves nobody else, and is a tenth as fast as
     those that the budget is made for."""
-    told = {arm: plan.settings.get(arm, settings_of(arm)) for arm in plan.arms if arm not in PLAIN}
+    policies = {policy_of(arm) for arm in plan.arms if has_daemon(arm)}
+    told = {policy: plan.settings.get(policy, settings_of(policy)) for policy in policies}
     return replace(
-        plan, settings={arm: f"budget_percent = 100\n{settings}" for arm, settings in told.items()}
+        plan, settings={policy: f"budget_percent = 100\n{settings}" for policy, settings in told.items()}
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dasec.config.config import check
-from dasec.lab.kit.arms import CONTROL, NONE
+from dasec.lab.kit.arms import CONTROL, NONE, ON_SCX, told_under
 from dasec.lab.kit.controller import Managed, configuration
 from experiments.places.counted.cpus import MIPS_OF_ALL, Cpus, mask_of
 from experiments.places.counted.image import LOAD, REPOSITORY, Inside, build_id
@@ -107,6 +107,18 @@ def test_in_a_guest_no_budget_delays_a_daemon() -> None:
     for arm in plan.settings:
         told = configuration(arm, [Managed("any", 1024, (1,))], plan.settings[arm])
         assert check(tomllib.loads(told), arm).budget_percent == 100
+
+
+def test_nor_one_on_our_scheduler() -> None:
+    file = REPOSITORY / "experiments/studies/sched_ext/daemon.toml"
+    experiment = experiment_in(told_in(file), file)
+    plan = unhurried(experiment.plan(blocks(experiment)[0]))
+    arms = [arm for arm in plan.arms if arm.startswith(ON_SCX)]
+    for arm in arms:
+        told = configuration(arm, [Managed("any", 1024, (1,))], told_under(arm, plan.settings, 1))
+        settings = check(tomllib.loads(told), arm)
+        assert (settings.budget_percent, settings.host.backend) == (100, "sched_ext")
+    assert len(arms) == 2
 
 
 def test_the_options_of_a_kernel_are_those_beside_its_image_under_the_release_that_it_says(

@@ -42,6 +42,9 @@ def test_policies_rules_and_constants_are_known_and_nothing_else() -> None:
         assert known(arm) == arm
     with pytest.raises(ValueError, match="dasec:tsa"):
         known("dasec:best")
+    for arm in ("rival:", "rival: ", "rival:../other"):
+        with pytest.raises(ValueError, match="names no program"):
+            known(arm)
 
 
 def test_an_arm_with_caps_is_its_policy_and_caps() -> None:
@@ -51,6 +54,7 @@ def test_an_arm_with_caps_is_its_policy_and_caps() -> None:
         "oracle+caps": "oracle",
     }
     assert all(tomllib.loads(text)["bandwidth"] == {"caps": True} for text in told.values())
+    assert capped(["scx:critical+caps"], {}) == capped(["critical+caps"], {})
     (burst,) = capped(["critical+caps+burst"], {}).values()
     assert tomllib.loads(burst)["bandwidth"] == {"caps": True, "burst": True}
 

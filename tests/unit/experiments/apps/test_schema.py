@@ -162,6 +162,7 @@ threads = 0
     ("text", "line"),
     [
         ("title = ", "not TOML"),
+        (FILE + "[[arm]]\nname = 'scx'\nsettings = ''\n", "arm: 'scx' is another arm's name"),
         (
             FILE + "\n[[mix]]\nname = 'caches'\n[[mix.workload]]\ndriver = 'matrixmul'\n",
             "mix: 'caches' is there",

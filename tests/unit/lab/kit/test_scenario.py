@@ -85,6 +85,7 @@ def test_a_run_is_settled_before_it_is_measured() -> None:
 def test_the_default_and_its_control_are_always_there_and_no_policy_twice() -> None:
     assert arms_for(["dasec", "none", "static", "dasec"]) == (NONE, CONTROL, "dasec", "static")
     assert arms_for([]) == (NONE, CONTROL)
+    assert arms_for([CONTROL, "dasec"]) == (NONE, CONTROL, "dasec")
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(1, 10))
