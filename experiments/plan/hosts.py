@@ -23,15 +23,13 @@ from .blocks import Block
 from .cells import Cell, plan_of
 from .contests import ENDLESS
 from .shapes import Background, fan_out
-from .terms import Cells, Number, Place, PlacedCell, Positive, Terms, check_once
+from .terms import Cells, Name, Number, Place, PlacedCell, Positive, Terms, check_once
 
 BARRIER_US = 1000
 """What each thread computes between two barriers: rKube's programs (PARSEC, SPLASH-2) meet as often."""
 
 BARRIERS_PER_S = 2000.0
 """Asked for; 1000 can be done. More only make the list of arrivals longer."""
-
-NAME = r"^[a-z0-9][a-z0-9-]*$"
 
 
 def _known(arm: str) -> str:
@@ -47,7 +45,7 @@ class Resident:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(pattern=NAME)]
+    name: Name
     kind: Literal["service", "barriers", "computing"]
     threads: Annotated[int, Field(ge=1, le=256)]
     cpus: Positive
@@ -115,7 +113,7 @@ class Host:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(pattern=NAME)]
+    name: Name
     workload: Annotated[tuple[Resident, ...], Field(min_length=1)]
 
 

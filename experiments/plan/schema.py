@@ -23,9 +23,8 @@ from dasec.lab.kit.tree import NEUTRAL
 from dasec.policies import POLICIES
 
 from .file import Told, refusal
-from .terms import Ratio
+from .terms import Name, NameIfAny, Ratio
 
-NAME = r"^[a-z0-9][a-z0-9-]*$"
 NAME_WANTED = "a name of small letters, digits and hyphens"
 
 
@@ -33,7 +32,7 @@ class WorkloadTable(Section):
     """Instances of one application."""
 
     driver: str = Field(description="the name of a driver (drivers/README.md)")
-    name: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9-]*)?$", description=NAME_WANTED)
+    name: NameIfAny = Field(default="", description=NAME_WANTED)
     threads: int = Field(default=2, ge=1, le=1024, description="threads of one instance, from 1 to 1024")
     count: int | None = Field(
         default=None, ge=1, le=1000, description="instances; without it, as many as make the ratio"
@@ -65,7 +64,7 @@ def _plain(value: str | int | float | bool) -> str:
 class MixTable(Section):
     """Workloads that share the host."""
 
-    name: str = Field(pattern=NAME, description=NAME_WANTED)
+    name: Name = Field(description=NAME_WANTED)
     workload: tuple[WorkloadTable, ...] = Field(min_length=1, description="at least one [[mix.workload]]")
 
 

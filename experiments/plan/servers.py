@@ -24,7 +24,7 @@ from ..drivers.tailbench import TailBench
 from .arms import FOLLOW, following, known
 from .blocks import Block
 from .cells import Cell, plan_of
-from .terms import Cells, Count, Number, Place, PlacedCell, Positive, Terms, one_of
+from .terms import Cells, Count, NameIfAny, Number, Place, PlacedCell, Positive, Terms, check_once, one_of
 
 
 def _served(name: str) -> str:
@@ -49,7 +49,7 @@ class Application:
     """Requests of one VM."""
     request_us: Positive
     """What a request costs the machine, as it was measured; says how busy a cell will be."""
-    name: str = ""
+    name: NameIfAny = ""
     threads: Number = 1
     background: Annotated[int, Field(ge=0)] = 0
     """Threads that burst in the same VM."""
@@ -166,6 +166,9 @@ class Servers(Terms):
         if not self.domains and any(arm.endswith(FOLLOW) for arm in self.policies):
             raise ValueError(f"policies: {FOLLOW}: is about domains: set domains = true, too")
         self.check_machine()
+        every = list(self._cells())
+        different = [cell for number, cell in enumerate(every) if cell not in every[:number]]
+        check_once([cell.name for cell in different], "give each server a name of its own")
 
     @property
     def packages(self) -> Mapping[str, str]:

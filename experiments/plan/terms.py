@@ -20,6 +20,10 @@ from ..places.counted.speed import cpus_for
 from .arms import known
 from .blocks import Block, Named
 
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+NameIfAny = Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9-]*)?$")]
+"""They become parts of names of files."""
+
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=1, le=1000)]

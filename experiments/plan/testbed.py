@@ -18,7 +18,7 @@ from .arms import capped, dasec_settings, known
 from .blocks import Block
 from .cells import Cell, plan_of
 from .shapes import Background, Shape, convoy, fan_out, pipeline, server
-from .terms import Cells, Count, Number, Place, PlacedCell, Positive, Ratio, Terms, check_once
+from .terms import Cells, Count, Name, Number, Place, PlacedCell, Positive, Ratio, Terms, check_once
 
 FAN_OUT: Literal["fan-out"] = "fan-out"
 HELPER_US = 600
@@ -37,7 +37,7 @@ class Workload:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
-    name: str
+    name: Name
     threads: Annotated[int, Field(ge=2, le=256)]
     rates_per_s: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Requests of one workload, whatever the ratio: more workloads ask for more."""

@@ -181,6 +181,21 @@ def test_what_cannot_be_understood_is_refused(tmp_path: Path, more: str, complai
     assert complaint in "\n".join(refused.value.lines)
 
 
+def test_two_servers_of_one_name_that_differ_are_refused_and_no_one_of_them_is_left_out(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "two.toml"
+    table = ONE[ONE.index("[[server]]") :]
+    more = 'options = { get-ratio = "0.5" }\n'
+    file.write_text(ONE + table + more)
+    with pytest.raises(Refusal, match="memcached-2x100-r0.5-.*: there twice: give each server a name"):
+        read(file)
+    file.write_text(ONE + table + more + 'name = "half"\n')
+    assert len(read(file).cells.possible) == 2
+    file.write_text(ONE + table)  # twice the same
+    assert len(read(file).cells.possible) == 1
+
+
 def test_a_server_that_nobody_knows_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(ONE.replace('"memcached"', '"oracle"'))

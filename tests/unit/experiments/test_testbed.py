@@ -56,6 +56,14 @@ def test_a_guest_is_told_its_block_in_a_word_that_fits(file: Path, cpus: int) ->
         assert (told.experiment, told.block) == (dataclasses.replace(experiment, title=""), block)
 
 
+@pytest.mark.parametrize("name", ["", "../elsewhere", "a/b", "Two words"])
+def test_a_name_that_is_none_of_a_file_is_refused(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "any.toml"
+    file.write_bytes(WHOLE.replace(b'"w"', f'"{name}"'.encode()))
+    with pytest.raises(Refusal, match=r"workload\[0\]\.name: String should match"):
+        experiment_in(told_in(file, ("cpus=4", "ratios=[1]")), file)
+
+
 def test_a_higher_ratio_is_more_workloads_that_each_ask_for_the_same() -> None:
     experiment = read(HERE / "ratio-sweep.toml", 16, PATCHED)
     scenarios = {cell.ratio: cell.scenario for cell in experiment.cells.possible}
