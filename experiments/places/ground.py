@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -16,6 +17,7 @@ from dasec.lab.kit.untouched import Look, changes, look
 
 from ..results.store import Asked, WishT
 
+T = TypeVar("T")
 Say = Callable[[str], None]
 IDENTITY = ("kernel", "machine", "cpus", "cpu_model")
 
@@ -47,6 +49,20 @@ def blame_watch(say: Say, *, wanted: bool) -> Iterator[BlameWatch | None]:
         watch.close()
 
 
+def keeping(folder: Path, measure: Callable[[], T]) -> T:
+    """Measure where nothing of the host changes. Refuses to go on when it is interrupted; the folder keeps
+    what was finished."""
+    try:
+        with interruptible():
+            return measure()
+    except Interrupted:
+        raise Refusal(ExitStatus.FAILED, f"interrupted: {_goes_on(folder)}") from None
+
+
+def _goes_on(folder: Path) -> str:
+    return f"{folder} keeps what was finished: the same command goes on"
+
+
 def leaving_as_before(folder: Path | None, measure: Callable[[], None]) -> None:
     """Measure. However that ends, says what is not as before. Refuses to go on when it is interrupted; the
     folder, if there is one, keeps what was finished."""
@@ -56,7 +72,7 @@ def leaving_as_before(folder: Path | None, measure: Callable[[], None]) -> None:
             measure()
     except Interrupted:
         host = "the host is not as before" if _told(before) else "the host is as before"
-        kept = f"; {folder} keeps what was finished: the same command goes on" if folder else ""
+        kept = f"; {_goes_on(folder)}" if folder else ""
         raise Refusal(ExitStatus.FAILED, f"interrupted: {host}{kept}") from None
     except Refusal:
         _told(before)

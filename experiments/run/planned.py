@@ -25,7 +25,7 @@ from guests.throw_away import missing_tools
 from ..places.counted.installed import Installed
 from ..places.counted.kernels import KERNELS, PATCHED, WITHOUT_MODULES, or_refuse
 from ..places.counted.machine import TOOLS
-from ..places.ground import leaving_as_before, this_host
+from ..places.ground import keeping, leaving_as_before, this_host
 from ..plan.blocks import Block, blocks_of
 from ..plan.cells import Suite
 from ..plan.contests import Contests
@@ -180,9 +180,15 @@ def run(told: Told, file: Path, out: Path, ways: Ways) -> None:
         if missing:
             leaving_as_before(out, lambda: measure_here(experiment, missing, store, click.echo))
     else:
-        machine = or_refuse(lambda: machine_for(experiment, out))
-        known = measure_in_guests(experiment, missing, store, ways.guests, machine)
+        known = keeping(out, lambda: _in_guests(experiment, missing, store, ways.guests))
     publish(store, known)
+
+
+def _in_guests(
+    experiment: Planned, missing: Sequence[Block[PlacedCell]], store: Store[Planned], guests: int
+) -> Asked[Planned]:
+    machine = or_refuse(lambda: machine_for(experiment, store.folder))
+    return measure_in_guests(experiment, missing, store, guests, machine)
 
 
 def publish(store: Store[Planned], known: Asked[Planned]) -> None:

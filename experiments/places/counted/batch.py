@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from rich.console import Console
 from rich.progress import (
@@ -22,9 +24,32 @@ Keep = Callable[[Task, Told], None]
 """Takes what a guest said that has done everything."""
 
 
+@dataclass(slots=True)
+class _Running:
+    """The guests of a batch: whoever waits for them may be told to stop, and they compute for an hour."""
+
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    is_over: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, process: subprocess.Popen[str]) -> None:
+        """One has begun; too late, if it is over."""
+        with self.lock:
+            self.processes.append(process)
+            if self.is_over:
+                process.kill()
+
+    def end(self) -> None:
+        """All of them, and those that begin just now."""
+        with self.lock:
+            self.is_over = True
+            for process in self.processes:
+                process.kill()
+
+
 def measure_all(machine: Machine, tasks: Sequence[Task], guests: int, keep: Keep) -> list[str]:
-    """All tasks, `guests` at a time; what failed, in a line each."""
-    failures = []
+    """All tasks, `guests` at a time; what failed, in a line each. However this ends, all guests have."""
+    failures, running = [], _Running()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"))
     with (
         Progress(
@@ -33,7 +58,10 @@ def measure_all(machine: Machine, tasks: Sequence[Task], guests: int, keep: Keep
         ThreadPoolExecutor(guests) as pool,
     ):
         bar = shown.add_task("measuring", total=sum(task.runs for task in tasks))
-        waiting = {pool.submit(measure, machine, task, lambda: shown.advance(bar)): task for task in tasks}
+        waiting = {
+            pool.submit(measure, machine, task, lambda: shown.advance(bar), running.add): task
+            for task in tasks
+        }
         try:
             for done in as_completed(waiting):
                 task = waiting[done]
@@ -45,6 +73,7 @@ def measure_all(machine: Machine, tasks: Sequence[Task], guests: int, keep: Keep
                 shown.console.print(f"{task.name}: done", highlight=False)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+            running.end()
     return failures
 
 

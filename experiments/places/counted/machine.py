@@ -124,8 +124,17 @@ class Told:
     records: dict[str, str] = field(default_factory=dict)
 
 
-def measure(machine: Machine, task: Task, on_run: Callable[[], None]) -> Told:
-    """All runs of a guest; told of each one. Raises GuestFailedError."""
+def _nobody(process: subprocess.Popen[str]) -> None:
+    """Nobody else ends it."""
+
+
+def measure(
+    machine: Machine,
+    task: Task,
+    on_run: Callable[[], None],
+    on_start: Callable[[subprocess.Popen[str]], None] = _nobody,
+) -> Told:
+    """All runs of a guest; told of its process, and of each run. Raises GuestFailedError."""
     process = subprocess.Popen(
         machine.command(task),
         stdin=subprocess.DEVNULL,
@@ -134,6 +143,7 @@ def measure(machine: Machine, task: Task, on_run: Callable[[], None]) -> Told:
         text=True,
         errors="replace",
     )
+    on_start(process)
     alarm = threading.Timer(TIMEOUT_S, process.kill)
     alarm.start()
     lines: list[str] = []

@@ -46,6 +46,14 @@ def test_who_is_interrupted_is_told_of_the_host_what_is_so(
         assert capsys.readouterr().out == warnings(changed)
 
 
+def test_where_nothing_of_the_host_changes_it_is_told_what_is_kept() -> None:
+    with pytest.raises(Refusal) as caught:
+        ground.keeping(OUT, interrupted)
+    assert caught.value.lines == ("interrupted: out keeps what was finished: the same command goes on",)
+    assert caught.value.status is ExitStatus.FAILED
+    assert ground.keeping(OUT, lambda: 3) == 3
+
+
 def test_a_measurement_that_fails_is_looked_after_as_well(
     changed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
