@@ -214,11 +214,11 @@ def test_without_root_there_is_one_line_that_says_what_still_works() -> None:
 
 @pytest.mark.host
 def test_a_demo_of_no_policy_is_no_demo(tmp_path: Path) -> None:
-    for policies in ("", ","):
+    for policies in ("", ",", "none"):
         process = dasec("demo", "--policies", policies, folder=tmp_path)
         _, errors = process.communicate(timeout=CLEAN_PATIENCE_S)
-        said = f"dasec: demo: --policies: {policies!r}: names none: give some, such as critical\n"
-        assert (process.returncode, errors) == (2, said)
+        why = "names nothing beside the plain host: give some, such as critical"
+        assert (process.returncode, errors) == (2, f"dasec: demo: --policies: {policies!r}: {why}\n")
 
 
 @pytest.mark.host

@@ -105,13 +105,14 @@ def _console() -> Console:
 
 def _known(policies: str) -> list[str]:
     from ...policies import POLICIES
-    from ..kit.arms import GUARDED
+    from ..kit.arms import GUARDED, NONE
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
     unknown = [name for name in names if name.removesuffix(GUARDED) not in POLICIES]
     if unknown:
         line = f"--policies: {', '.join(unknown)}: unknown: known are {', '.join(sorted(POLICIES))}"
         raise Refusal(ExitStatus.USAGE, line)
-    if not names:
-        raise Refusal(ExitStatus.USAGE, f"--policies: {policies!r}: names none: give some, such as critical")
+    if not set(names) - {NONE}:
+        line = f"--policies: {policies!r}: names nothing beside the plain host: give some, such as critical"
+        raise Refusal(ExitStatus.USAGE, line)
     return names

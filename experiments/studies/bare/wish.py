@@ -65,6 +65,8 @@ class Wish:
     def __post_init__(self) -> None:
         if self.emulator == FOLLOW and not self.libvirt:
             raise ValueError("emulator: is about domains: set libvirt = true, too")
+        if self.arms == (NONE, CONTROL):
+            raise ValueError("policies: names nothing beside the plain host: give some, such as critical")
         check_once([", ".join(one.words("guest")) for one in self.guests], "leave one out")
         if any(one.rate_per_s * self.seconds < FEWEST_REQUESTS for one in self.guests):
             raise ValueError(f"rate_per_s: a run has less than {FEWEST_REQUESTS} requests to a guest")

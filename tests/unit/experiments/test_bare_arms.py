@@ -57,3 +57,12 @@ def test_an_arm_that_the_daemon_would_refuse_with_guests_up_is_refused_before(ar
     (line,) = caught.value.lines
     assert f"quick.toml: policies: {arm}: " in line
     assert caught.value.status is ExitStatus.USAGE
+
+
+@pytest.mark.parametrize("policies", [[], ["none"], ["none-again"]])
+def test_nothing_beside_the_plain_host_is_refused_as_there_would_be_nothing_to_tell(
+    policies: list[str],
+) -> None:
+    asked = {**told_in(STUDY / "quick.toml"), "policies": policies}
+    with pytest.raises(Refusal, match="policies: names nothing beside the plain host"):
+        family.check(asked, STUDY / "quick.toml", Ways())
