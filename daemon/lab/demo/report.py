@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
@@ -68,7 +69,9 @@ def _two(values_ms: Sequence[float]) -> str:
 
 
 def shown(estimate: Estimate) -> str:
-    """`0.48 [0.41, 0.55]`."""
+    """`0.48 [0.41, 0.55]`; of too few repetitions there is no interval."""
+    if math.isinf(estimate.high):
+        return f"{estimate.ratio:.2f}"
     return f"{estimate.ratio:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from dasec.lab.kit.ratios import Estimate
@@ -50,4 +51,7 @@ def _row(one: Entitled) -> str:
 
 
 def _interval(of: Estimate) -> str:
+    """Of too few repetitions there is none."""
+    if math.isinf(of.high):
+        return f"{of.ratio:.3f}"
     return f"{of.ratio:.3f} ({of.low:.3f}–{of.high:.3f})"

@@ -187,3 +187,11 @@ def test_the_report_names_the_loser_and_shows_a_picture(tmp_path: Path) -> None:
     assert text.count("LOST |") == 1
     assert '2 cores, threads where the kernel puts them, `fairness = "strict"`, 4 s after 1 s, seed 7' in text
     assert (tmp_path / "fairness.png").stat().st_size > 5000
+
+
+def test_of_few_repetitions_the_report_has_no_interval_and_leaves_it_open(tmp_path: Path) -> None:
+    found = summarise(planted(0.1, repetitions=3), 2)
+    text = page(found, WISH, HOST, draw(found, tmp_path))
+    assert {one.kept for one in found} == {Kept.OPEN}
+    assert "inf" not in text
+    assert "| flat | `fanout` | fanout | 3 | 1.127 | 1.002 | 0.997 | 0.899 | 0.899 | open |" in text

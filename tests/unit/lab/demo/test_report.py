@@ -111,6 +111,7 @@ def test_too_few_repetitions_are_said_to_be_too_few() -> None:
     (line,) = lines(few)
     assert line.answer is Answer.UNTOLD
     assert "too few --repetitions" in sentence([line])
+    assert "inf" not in report(few)  # no interval, and not one without an end
 
 
 @pytest.mark.parametrize("arm", ["better", NONE, CONTROL])
