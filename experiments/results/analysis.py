@@ -11,6 +11,7 @@ import numpy
 
 from dasec.lab.kit.arms import CONTROL, NONE
 from dasec.lab.kit.ratios import (
+    LITTLE_WORK,
     MINIMUM_REPETITIONS,
     RESAMPLES,
     Effect,
@@ -149,9 +150,15 @@ def _compare(blocks: Sequence[Done], arm: str, spread: Mapping[str, float]) -> C
         shares,
         geometric_mean(cpu),
         _mean([one.of(arm).daemon_cpu_s / one.of(arm).seconds for one in blocks]),
-        overall(told) if told and arm != CONTROL else None,
+        _with_work_done(overall(told), effects.get("background")) if told and arm != CONTROL else None,
         (_share_goal(shares) if worth else _harm_goal(effects)) if judged and known else "",
     )
+
+
+def _with_work_done(found: Effect, background: Estimate | None) -> Effect:
+    """A gain that leaves background work undone is harm, as in the demo."""
+    is_little = background is not None and background.ratio < LITTLE_WORK
+    return Effect.HARM if found is Effect.GAIN and is_little else found
 
 
 def _share_goal(shares: Mapping[str, Share]) -> str:

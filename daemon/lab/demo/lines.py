@@ -8,7 +8,7 @@ from enum import StrEnum
 from statistics import fmean, median
 
 from ..kit.arms import CONTROL, NONE
-from ..kit.ratios import FEWEST, Estimate, paired_ratios, pooled_ratios, robust, typical
+from ..kit.ratios import FEWEST, LITTLE_WORK, Estimate, paired_ratios, pooled_ratios, robust, typical
 from ..kit.results import Measured
 
 JUDGED = ("mean", "p99")
@@ -16,9 +16,6 @@ JUDGED = ("mean", "p99")
 
 NOISE = 1.5
 """An interval that reaches further than this factor hides a gain by a third, which is worth having."""
-
-LITTLE_WORK = 0.9
-"""Of the plain host's background work: with less the latency was bought."""
 
 
 class Answer(StrEnum):

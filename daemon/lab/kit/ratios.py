@@ -121,6 +121,10 @@ def verdict(effect: Estimate, repetitions: int, spread: float) -> Effect:
     return Effect.NO_EFFECT
 
 
+LITTLE_WORK = 0.9
+"""Of the plain host's background work: with less the latency was bought."""
+
+
 def overall(verdicts: Sequence[Effect]) -> Effect:
     """Harm in anything is harm; a gain needs one gain and no harm."""
     for found in (Effect.UNDECIDED, Effect.HARM, Effect.GAIN):

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -118,6 +118,25 @@ def test_the_interval_of_a_share_covers_the_truth_nearly_as_often_as_it_says() -
         share = share_of([0.6 / 0.5 * one * math.exp(chance.gauss(0, 0.12)) for one in best], best)
         hits += share.low <= truth <= share.high
     assert 0.89 * trials <= hits <= 0.97 * trials
+
+
+@pytest.mark.parametrize(("done_of_it", "verdict"), [(0.91, "gain"), (0.89, "harm")])
+def test_a_gain_that_leaves_background_work_undone_is_harm(done_of_it: float, verdict: str) -> None:
+    cell = CELLS[0]
+    blocks = [
+        replace(one, runs=tuple(map(partial(less_background, done_of_it), one.runs))) for one in done(HELPED)
+    ]
+    found = summarise(cell, blocks, WISH.arms)
+    assert found is not None
+    assert (found.arms["critical"].verdict, found.arms["oracle"].verdict) == (verdict, "gain")
+
+
+def less_background(part: float, one: RunResult) -> RunResult:
+    """Under `critical` so much of it."""
+    if one.arm != "critical":
+        return one
+    tenants = (replace(each, background_cores=part * each.background_cores) for each in one.tenants)
+    return replace(one, tenants=tuple(tenants))
 
 
 def test_harm_where_nothing_is_to_be_gained_is_named() -> None:
