@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dasec.errors import ExitStatus, Refusal
-from dasec.lab.kit.ratios import Effect, Estimate, estimate, paired_ratios, verdict
+from dasec.lab.kit.ratios import Effect, Estimate, estimate, verdict
 
 from ..plan.blocks import Named
 from .analysis import JUDGED, PACE
@@ -91,7 +91,7 @@ def _differences(before: Row[Named], after: Row[Named]) -> Iterator[Difference]:
             spreads = [row.summary.spread.get(metric) for row in (before, after)]
             if not had or not has or None in spreads:
                 continue
-            found = estimate(paired_ratios(has, had))
+            found = estimate([one / other for one, other in zip(has, had, strict=True)])
             spread = max(filter(None, spreads))
             yield Difference(
                 before.cell.name,

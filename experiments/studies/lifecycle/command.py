@@ -82,7 +82,7 @@ def report(lives: Sequence[Life], arms: Sequence[str]) -> Iterator[str]:
     """A table: medians and quartiles in ms, ratios to the plain host, and what is to be said of them."""
     yield "| | arm | median, quartiles ms | ratio to `none` | verdict |\n|---|---|---|---|---|"
     for part in PARTS:
-        taken = {arm: _seconds(lives, arm, part) for arm in arms}
+        taken = {arm: _ns(lives, arm, part) for arm in arms}
         control = _median_of(paired_ratios(taken[CONTROL], taken[NONE]))
         spread = max(control.high, 1 / control.low)
         for arm in arms:
@@ -103,13 +103,13 @@ def _median_of(ratios: Sequence[float]) -> Estimate:
     return Estimate(statistics.median(ordered), ordered[low], ordered[high])
 
 
-def _seconds(lives: Sequence[Life], arm: str, part: str) -> list[float]:
-    """In the order of the repetitions."""
-    return [getattr(one, f"{part}_s") for one in lives if one.arm == arm]
+def _ns(lives: Sequence[Life], arm: str, part: str) -> list[float]:
+    """In the order of the repetitions; as latencies, so that half a millisecond has a ratio, too."""
+    return [1e9 * getattr(one, f"{part}_s") for one in lives if one.arm == arm]
 
 
-def _spread_ms(values: Sequence[float]) -> str:
-    if len(values) < 2:
-        return f"{values[0] * 1000:.1f}"
-    low, middle, high = (value * 1000 for value in statistics.quantiles(values, n=4))
+def _spread_ms(values_ns: Sequence[float]) -> str:
+    if len(values_ns) < 2:
+        return f"{values_ns[0] / 1e6:.1f}"
+    low, middle, high = (value / 1e6 for value in statistics.quantiles(values_ns, n=4))
     return f"{middle:.1f}, {low:.1f}–{high:.1f}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from dasec.lab.kit.results import RunResult
 from experiments.command import command
 from experiments.results.compare import Difference, Side, differences_of
 from experiments.results.rows import rows_of
 
-from .loads.test_results import CELLS, HOST, WISH, done
+from .loads.test_results import CELLS, HOST, NOTHING, WISH, done
 
 KEPT = Path(__file__).resolve().parents[3] / "experiments/studies/fig13/results"
 ALIKE = dict.fromkeys(WISH.arms, 1.0)
@@ -37,6 +39,22 @@ def test_repetitions_are_paired_by_their_numbers_also_where_one_is_missing() -> 
     found = critical(side(1.0, range(5)), side(0.5, (0, 2, 3, 4)))
     assert found.effect.ratio == pytest.approx(0.5, rel=0.001)
     assert found.effect.high - found.effect.low < 0.001  # each repetition's own halves
+
+
+def batch(per_s: float) -> Side:
+    """A folder of work that has no latency, of which each workload does so much."""
+
+    def only_work(run: RunResult) -> RunResult:
+        tenants = (replace(one, latencies=NOTHING, throughput_per_s=per_s) for one in run.tenants)
+        return replace(run, tenants=tuple(tenants))
+
+    blocks = [replace(one, runs=tuple(map(only_work, one.runs))) for one in done(ALIKE)]
+    return Side(Path("any"), "", {"seed": 1}, HOST, tuple(rows_of(CELLS[:1], blocks, WISH.arms)))
+
+
+def test_batch_work_of_thousands_of_units_a_second_is_compared_as_well() -> None:
+    found = differences_of(batch(8000.0), batch(4000.0)).differences
+    assert {(one.metric, round(one.effect.ratio, 6)) for one in found} == {("pace", 2.0)}
 
 
 def test_folders_without_a_repetition_in_common_show_no_difference() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -46,6 +47,13 @@ def lives(destroy_s: float) -> list[Life]:
 def test_a_stop_that_waits_for_one_look_more_shows(destroy_s: float, said: str) -> None:
     line = next(one for one in report(lives(destroy_s), ARMS) if one.startswith("| destroy | `dasec`"))
     assert line.endswith(f"| {said} |")
+
+
+def test_what_takes_less_than_a_millisecond_has_a_ratio_as_well() -> None:
+    times = dict(zip(ARMS, (0.0004, 0.0004, 0.0008), strict=True))
+    short = [replace(one, undefine_s=times[one.arm]) for one in lives(0.2)]
+    line = next(one for one in report(short, ARMS) if one.startswith("| undefine | `dasec`"))
+    assert line == "| undefine | `dasec` | 0.8, 0.8–0.8 | 2.000 [2.000, 2.000] | harm |"
 
 
 def test_an_orphan_is_the_collectors_and_the_exit_status_the_childs(repository: Path) -> None:
