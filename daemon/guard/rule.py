@@ -10,7 +10,7 @@ from ..model import Decision, Knobs, Period, PolicyState, Vcpu, VcpuId, Workload
 from ..policy import Policy
 from .parameters import GuardParameters
 from .state import GuardState, KnobTable, Trial
-from .switch import NEUTRAL, WITH, WITHOUT, followed, held, intended, noted, sparing, towards
+from .switch import NEUTRAL, WITH, WITHOUT, fitting, followed, held, intended, noted, sparing, towards
 from .tally import added
 from .trial import is_whole, judged, measured
 from .verdicts import concluded, introduced, passes_of, present, retried, suspected
@@ -119,7 +119,8 @@ class Guarded:
         known = replace(known, window=window, trial=trial._replace(window=window, age=0))
         if known.by_demand:
             return self._act(period, known)
-        return towards(period, known.prior, dict(trial.saved), WITH, known)
+        back = fitting(trial.saved, known.prior, period)
+        return towards(period, known.prior, back, WITH, known)
 
 
 def _stand_back(

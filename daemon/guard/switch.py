@@ -47,6 +47,23 @@ def intended(prior: KnobTable, wishes: Mapping[VcpuId, Knobs], period: Period) -
     )
 
 
+def fitting(saved: KnobTable, prior: KnobTable, period: Period) -> Mapping[VcpuId, Knobs]:
+    """What was saved, without the weights of a workload whose sum they would change: of those among which it
+    was divided one has gone since, or its weight is somebody else's. The policy begins these anew."""
+    back, was_of = dict(saved), dict(prior)
+    for workload in period.workloads:
+        gains = {
+            vcpu.id: weight - was
+            for vcpu in workload.vcpus
+            if (present := period.knobs.get(vcpu.id)) and present.weight is not None
+            if (weight := back.get(vcpu.id, NO_WISH).weight) is not None
+            if (was := was_of.get(vcpu.id, NO_WISH).weight) is not None
+        }
+        if sum(gains.values()):
+            back |= {vcpu: back[vcpu]._replace(weight=None) for vcpu in gains}
+    return back
+
+
 def _granted(present: Knobs, wish: Knobs) -> Knobs:
     return Knobs(
         present.weight if wish.weight is None else wish.weight,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dasec.guard.switch import WITHOUT, followed, noted, towards
-from dasec.model import Knobs, PolicyState
+import pytest
+
+from dasec.guard.switch import WITH, WITHOUT, fitting, followed, noted, towards
+from dasec.model import Change, Knobs, Period, PolicyState
+from dasec.plan import plan
 
 from ...builders import Group, Row, core_set, period, vcpu_id
 
@@ -40,3 +43,30 @@ def test_what_a_knob_was_is_noted_anew_once_it_was_somebody_elses() -> None:
     prior = followed(prior, theirs)
     assert prior == ((PINNED, Knobs(None, 3000, None)),)
     assert noted(prior, wish, after) == ((PINNED, Knobs(4096, 3000, None)),)
+
+
+THREE = [Row(20), Row(20), Row(20)]
+DIVIDED = tuple((vcpu_id(0, row), Knobs(weight, None, None)) for row, weight in enumerate([2304, 384, 384]))
+EVEN = tuple((vcpu, Knobs(1024, None, None)) for vcpu, _ in DIVIDED)
+
+
+def given_back(made: Period) -> tuple[Change, ...]:
+    decision = towards(made, EVEN, fitting(DIVIDED, EVEN, made), WITH, PolicyState())
+    planned = plan(made, decision)
+    assert planned.violations == ()
+    return planned.changes
+
+
+def test_weights_come_back_as_they_were_divided() -> None:
+    assert [change.new for change in given_back(period(Group("a", THREE)))] == [384, 384, 2304]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param(THREE[:1], id="the others have gone"),
+        pytest.param([Row(20, weight=None), *THREE[1:]], id="the first one's is somebody else's"),
+    ],
+)
+def test_weights_that_were_divided_among_others_do_not_come_back(left: list[Row]) -> None:
+    assert given_back(period(Group("a", left), Group("b", [Row(20)]))) == ()
