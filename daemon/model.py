@@ -290,10 +290,10 @@ class WorkloadKnobs(NamedTuple):
 class Decision:
     """What a policy wants: knobs of vCPUs and of workloads that should change, why, and its next state.
 
-    A workload's plain sum of weights must stay as it was. A policy that keeps another sum says so by giving
-    the `stakes` of all vCPUs of that workload whose weight is ours (docs/decisions/0015-critical.md).
+    A workload's plain sum of weights must stay as it was, or become what `sums` says. A policy that keeps
+    another one gives the `stakes` of all its vCPUs whose weight is ours (docs/decisions/0015-critical.md).
     `rest`: after how many periods the next one is needed; `unwatched`: until then nobody need be watched.
-    `can_wait`: it may come later, since the rule goes by the length of the period. `workloads`: by name.
+    `can_wait`: it may come later, since it goes by the length of the period. `workloads`, `sums`: by name.
     """
 
     knobs: Mapping[VcpuId, Knobs] = field(default_factory=dict)
@@ -304,6 +304,7 @@ class Decision:
     can_wait: bool = False
     unwatched: bool = False
     workloads: Mapping[str, WorkloadKnobs] = field(default_factory=dict)
+    sums: Mapping[str, int] = field(default_factory=dict)
 
 
 KnobValue = int | frozenset[Core]
@@ -361,8 +362,7 @@ class Capabilities:
     cap: bool = False
     cap_note: str = "no group of this host takes one"
     nested_weight: bool = True
-    """May a weight be written below a group of a workload's own? Not where re-weighting starves its
-    neighbours (hosts/probe/reweight.py)."""
+    """May one be written below a workload's own group? Not where that starves others (probe/reweight.py)."""
     nice: bool = False
     """Can a thread be niced, and back? Then that is its weight among those that share its group."""
 

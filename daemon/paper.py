@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .entitlement import Standing, standings
 from .model import Core, Decision, Knobs, Level, Period, PolicyState, Reason, VcpuId
-from .policy import Kind
+from .policy import UNSHOWN, Kind
 from .rcr import RcrParameters, Resolution, resolve
 from .rla import Adjustment, RlaParameters, adjust
 from .tsa import TsaParameters, reweigh
@@ -15,10 +15,12 @@ from .tsa import TsaParameters, reweigh
 
 @dataclass(frozen=True, slots=True)
 class DasecState(PolicyState):
-    """Whom RLA has seen, and whom RCR moved in which period (its index)."""
+    """Whom RLA has seen, and whom RCR moved in which period (its index). `neutral`: for TSA the weight that
+    each vCPU had when it was first seen."""
 
     started: tuple[VcpuId, ...] = ()
     moved: tuple[tuple[VcpuId, int], ...] = ()
+    neutral: tuple[tuple[VcpuId, int], ...] = field(default=(), metadata=UNSHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Dasec:
         """The three rules in order; each sees what those before it decided, and each can be switched off."""
         known = state if isinstance(state, DasecState) else DasecState()
         now = standings(period, self.tsa.tick_ns)
-        weights, reasons = self._reweigh(now)
+        neutral = _neutral(period, dict(known.neutral)) if self.tsa.enabled else dict(known.neutral)
+        weights, reasons, sums = self._reweigh(now, neutral)
         latencies = Adjustment({}, [], known.started)
         if self.rla.enabled:
             latencies = adjust(now, known.started, self.rla)
@@ -48,18 +51,33 @@ class Dasec:
         return Decision(
             _merged(weights, latencies.latencies_ns, layout.pins),
             (*reasons, *latencies.reasons, *layout.reasons),
-            DasecState(latencies.started, layout.moved),
+            DasecState(latencies.started, layout.moved, tuple(neutral.items())),
+            sums=sums,
         )
 
-    def _reweigh(self, now: Sequence[Standing]) -> tuple[dict[VcpuId, int], list[Reason]]:
+    def _reweigh(
+        self, now: Sequence[Standing], neutral: Mapping[VcpuId, int]
+    ) -> tuple[dict[VcpuId, int], list[Reason], dict[str, int]]:
         weights: dict[VcpuId, int] = {}
         reasons: list[Reason] = []
+        sums: dict[str, int] = {}
         if self.tsa.enabled:
             for standing in now:
-                allocation = reweigh(standing, self.tsa)
-                weights.update(allocation.weights)
-                reasons += allocation.reasons
-        return weights, reasons
+                allocation = reweigh(standing, neutral, self.tsa)
+                if allocation.weights:
+                    weights.update(allocation.weights)
+                    reasons += allocation.reasons
+                    sums[standing.workload.name] = allocation.total
+        return weights, reasons, sums
+
+
+def _neutral(period: Period, before: Mapping[VcpuId, int]) -> dict[VcpuId, int]:
+    """The weight that each had when it was first seen, of all whose weight is ours."""
+    return {
+        vcpu: before.get(vcpu, knobs.weight)
+        for vcpu, knobs in period.knobs.items()
+        if knobs.weight is not None
+    }
 
 
 def _merged(
@@ -86,7 +104,7 @@ KIND = Kind(
     edges=Level.EDGES,  # RLA follows wake-ups back to their sources (§4.2)
     rules={
         "tsa.raise": "it used up its slice and still wanted to run, so its part of the workload grows",
-        "tsa.scale": "siblings got more, and the workload's sum stays as it was",
+        "tsa.scale": "siblings got more, came or went, and the workload's sum stays as it was",
         "rla.start": "every vCPU starts with this rescheduling latency",
         "rla.cut": "it did not use up its slice and wanted to run, so it may start sooner",
         "rla.raise": "it used up its slice and sleeps, so it may start later",

@@ -4,14 +4,14 @@
 either side (not ours, or no wish), a knob that has the wanted value already. So the plan for what is there
 is empty.
 
-**Order.** Weights that fall, then weights that rise, so that a workload's sum is never above what it was,
-not even between two writes; then latencies; then affinities, with the two halves of a swap next to each
-other; then caps, the small ones first, and last those that are taken away.
+**Order.** Weights that fall, then weights that rise, so that a workload's sum is never above what it was or
+shall be, not even between two writes; then latencies; then affinities, with the two halves of a swap next to
+each other; then caps, the small ones first, and last those that are taken away.
 
 **Invariants.** They hold for every policy, and are checked again here, because a policy can be wrong:
 
-- the sum of a workload's weights stays exactly as it was, and a changed weight is within [1/8, 8] × the
-  workload's mean;
+- the sum of a workload's weights stays exactly as it was, or is exactly what the policy says that it was
+  before anybody came or went, and a changed weight is within [1/8, 8] × the workload's mean;
 - or, where the policy gives stakes: the sum of weight × demand is at most CREDIT_PERCENT above that of
   neutral weight × demand, and a changed weight is within [1/8, 8] × its neutral one;
 - a latency is positive;
@@ -156,7 +156,7 @@ def _part(period: Period, workload: Workload, decision: Decision, rules: Mapping
         if affinity is not None:
             _move(period, workload, vcpu, affinity, rules[_AFFINITY], part)
     if weights and not decision.stakes:
-        part.wrong.extend(_wrong_weights(period, workload, weights, gain))
+        part.wrong.extend(_wrong_weights(period, workload, weights, gain, decision.sums))
     elif weights:
         part.wrong.extend(_wrong_stakes(period, workload, decision))
     return part
@@ -178,18 +178,21 @@ def _move(
     part.moves.append(Move(change, workload.name, seat(period, vcpu.id), target))
 
 
-def _wrong_weights(period: Period, workload: Workload, weights: Sequence[int], gain: int) -> Iterator[str]:
+def _wrong_weights(
+    period: Period, workload: Workload, weights: Sequence[int], gain: int, sums: Mapping[str, int]
+) -> Iterator[str]:
     """What is wrong with the new weights of a workload; `gain` is by how much they change its sum."""
-    present = column(period.knobs, [vcpu.id for vcpu in workload.vcpus])
-    ours = [knobs.weight for knobs in present if knobs and knobs.weight is not None]
-    total, span = sum(ours), len(ours) * MAX_WEIGHT_SPAN
+    knobs_of = column(period.knobs, [vcpu.id for vcpu in workload.vcpus])
+    ours = [knobs.weight for knobs in knobs_of if knobs and knobs.weight is not None]
+    present, span = sum(ours), len(ours) * MAX_WEIGHT_SPAN
+    total = sums.get(workload.name, present)
     if min(weights) * span < total or max(weights) * len(ours) > total * MAX_WEIGHT_SPAN:
         yield (
             f"weights {min(weights)} to {max(weights)}: must be within 1/{MAX_WEIGHT_SPAN} and "
             f"{MAX_WEIGHT_SPAN} times their mean of {total // len(ours)}"
         )
-    if gain:
-        yield f"weights that add up to {total + gain}: must stay {total}"
+    if present + gain != total:
+        yield f"weights that add up to {present + gain}: must stay {total}"
 
 
 def _wrong_stakes(period: Period, workload: Workload, decision: Decision) -> Iterator[str]:

@@ -15,6 +15,9 @@ from .model import Decision, Level, Period, PolicyState
 
 _Settings = TypeVar("_Settings")
 
+UNSHOWN = {"shown": False}
+"""Metadata of a field of a state that the lines of a record leave out (record.decision_row)."""
+
 
 class Policy(Protocol):
     """Decides what should change, from what happened and what it remembers."""

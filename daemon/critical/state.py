@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from ..bandwidth.loans import Loans
 from ..bandwidth.rule import CapMemory
 from ..model import Knobs, PolicyState, VcpuId
+from ..policy import UNSHOWN
 from .crowd import Cpus, Crowd
 from .latency import Latencies
 from .memory import Memory
 from .weights import Balance
-
-UNSHOWN = {"shown": False}
-"""Metadata of a field that the lines of a record leave out (record.decision_row)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,8 @@ class Guarded:
         """The inner policy's decision; while no trial is on, with its rest, and as late as it may be."""
         decision, known = self._consider(period, known)
         if known.trial is not None:
-            knobs, workloads = decision.knobs, decision.workloads
-            return Decision(knobs, decision.reasons, known, decision.stakes, workloads=workloads)
+            wished = decision.knobs, decision.reasons, known, decision.stakes
+            return Decision(*wished, workloads=decision.workloads, sums=decision.sums)
         return replace(decision, state=known)
 
     def _consider(self, period: Period, known: Known) -> tuple[Decision, Known]:

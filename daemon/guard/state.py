@@ -7,13 +7,10 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from ..model import Knobs, PolicyState, VcpuId
-from ..policy import layers_of
+from ..policy import UNSHOWN, layers_of
 from .tally import Served, Services, Tally
 
 S = TypeVar("S", bound=PolicyState)
-
-UNSHOWN = {"shown": False}
-"""Metadata of a field that the lines of a record leave out (record.decision_row)."""
 
 KnobTable = tuple[tuple[VcpuId, Knobs], ...]
 

@@ -10,6 +10,10 @@ original weights."
 the sum is unchanged. If nobody is like that, or everybody is, nothing changes: there is nobody to take
 from.
 
+**Which sum.** That of the weights with which those who are there came. Threads of a VM are the same for as
+long as it runs, those of a container come and go. Who goes leaves what it gave to its siblings, or takes what
+it had of them; so then all are scaled by one factor (docs/decisions/0128-whose-weight.md).
+
 **What the paper leaves open.**
 
 - Bounds: [1/8, 8] × the mean weight. Without them a sleeper's weight would decay towards zero, and it would
@@ -18,7 +22,7 @@ from.
   When all others are at the lower bound, the hungry ones share what there is in proportion.
 - Whole numbers: weights are integers and the sum holds exactly. The hungry ones round to nearest; what
   remains is apportioned by largest remainder, ties to the lower VcpuId (`apportion.py`).
-- A vCPU whose weight is not ours to write stays out, and the sum is that of the others. One that has just
+- A vCPU whose weight is not ours to write stays out, as if it had gone. One that has just
   come counts as "other": it is scaled, but not judged.
 
 What a weight does on the host depends on where the siblings are: on different cores it decides how much the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..entitlement import Standing
@@ -12,30 +12,29 @@ from .parameters import TsaParameters
 
 
 class Allocation(NamedTuple):
-    """The weights of one workload that should change, and why."""
+    """The weights of one workload that should change, why, and their sum then."""
 
     weights: dict[VcpuId, int]
     reasons: list[Reason]
+    total: int
 
-
-NOTHING = Allocation({}, [])
 
 _READY, _WEIGHT = ThreadState.READY, Knob.WEIGHT  # a global costs a tenth of looking a member up in its enum
 
 
-def reweigh(standing: Standing, parameters: TsaParameters) -> Allocation:
-    """New weights for the vCPUs of one workload; those whose weight stays are left out."""
+def reweigh(standing: Standing, neutral: Mapping[VcpuId, int], parameters: TsaParameters) -> Allocation:
+    """New weights for the vCPUs of one workload; those whose weight stays are left out. `neutral`: the weight
+    that each had when it came."""
     hungry = _hungry(standing)
-    if not hungry:
-        return NOTHING
-    weight_of = [knobs.weight for knobs in standing.knobs]
-    rows = [row for row, weight in enumerate(weight_of) if weight is not None]
-    if len(hungry) == len(rows):
-        return NOTHING
-    rows.sort(key=standing.ids.__getitem__)
-    weights = [weight for row in rows if (weight := weight_of[row]) is not None]
-    wanted = _divide(weights, [row in hungry for row in rows], parameters)
-    scaled = (("total", sum(weights)), ("hungry", len(hungry)))
+    rows = [row for row, knobs in enumerate(standing.knobs) if knobs.weight is not None]
+    total = sum([neutral[standing.ids[row]] for row in rows])
+    weights = [knobs.weight for knobs in standing.knobs if knobs.weight is not None]
+    if len(hungry) in (0, len(rows)) and sum(weights) == total:
+        return Allocation({}, [], total)
+    ordered = sorted(zip(rows, weights, strict=True), key=lambda each: standing.ids[each[0]])
+    rows, weights = [row for row, _ in ordered], [weight for _, weight in ordered]
+    wanted = _divide(weights, total, [row in hungry for row in rows], parameters)
+    scaled = (("total", total), ("hungry", len(hungry)))
     cores = len(set(standing.cores))
     changed: dict[VcpuId, int] = {}
     reasons: list[Reason] = []
@@ -44,10 +43,12 @@ def reweigh(standing: Standing, parameters: TsaParameters) -> Allocation:
             vcpu = standing.ids[row]
             changed[vcpu] = new
             rule, seen = (
-                ("tsa.raise", _seen(standing, row, cores)) if row in hungry else ("tsa.scale", scaled)
+                ("tsa.raise", _seen(standing, row, cores))
+                if row in hungry and new > weight
+                else ("tsa.scale", scaled)
             )
             reasons.append(tuple.__new__(Reason, (vcpu, _WEIGHT, rule, seen)))
-    return Allocation(changed, reasons)
+    return Allocation(changed, reasons, total)
 
 
 def _hungry(standing: Standing) -> set[int]:
@@ -59,11 +60,17 @@ def _hungry(standing: Standing) -> set[int]:
     }
 
 
-def _divide(weights: Sequence[int], is_hungry: Sequence[bool], parameters: TsaParameters) -> list[int]:
-    """The same sum, divided anew: the hungry a step up, the others scaled, all within the bounds."""
-    total, count, span = sum(weights), len(weights), parameters.weight_span
+def _divide(
+    weights: Sequence[int], total: int, is_hungry: Sequence[bool], parameters: TsaParameters
+) -> Sequence[int]:
+    """The total, divided anew: the hungry a step up, the others scaled, all within the bounds."""
+    count, span = len(weights), parameters.weight_span
     low = -(-total // (span * count))
     high = span * total // count
+    if sum(weights) != total:
+        weights = apportion(weights, total, low, high)
+    if all(is_hungry) or not any(is_hungry):
+        return weights
     grown = [
         min(max(_step_up(weight, parameters.step_percent), low), high)
         for weight, hungry in zip(weights, is_hungry, strict=True)

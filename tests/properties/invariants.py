@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from dasec.model import Core, Decision, Knob, Knobs, Period, VcpuId, Workload
 from dasec.period import seat
@@ -15,6 +16,7 @@ from dasec.rla import RlaParameters
 from ..builders import vcpu_id
 
 SPAN = 8
+NOBODY: Mapping[VcpuId, int] = MappingProxyType({})
 PLACE = {Knob.WEIGHT: 0, Knob.RESCHEDULING_LATENCY: 1, Knob.AFFINITY: 2}
 
 
@@ -50,11 +52,12 @@ def weights(workload: Workload, knobs: Mapping[VcpuId, Knobs]) -> dict[VcpuId, i
     return {vcpu: weight for vcpu, weight in found.items() if weight is not None}
 
 
-def check_weights(before: Period, later: Period) -> None:
-    """The sum of every workload stays, and weights that changed are within the bounds."""
+def check_weights(before: Period, later: Period, came_with: Mapping[VcpuId, int] = NOBODY) -> None:
+    """The sum of every workload stays, or is that of what its vCPUs came with; and weights that changed are
+    within the bounds."""
     for workload in before.workloads:
         prior, new = weights(workload, before.knobs), weights(workload, later.knobs)
-        assert sum(prior.values()) == sum(new.values())
+        assert sum(came_with.get(vcpu, weight) for vcpu, weight in prior.items()) == sum(new.values())
         for vcpu, weight in new.items():
             if weight != prior[vcpu]:
                 mean = sum(new.values()) / len(new)
@@ -110,11 +113,17 @@ def check_changes(before: Period, decision: Decision, plan: Plan) -> None:
     assert len({(reason.vcpu, reason.knob) for reason in decision.reasons}) == len(decision.reasons)
 
 
-def check_all(before: Period, decision: Decision, plan: Plan, parameters: Parameters) -> Period:
+def check_all(
+    before: Period,
+    decision: Decision,
+    plan: Plan,
+    parameters: Parameters,
+    came_with: Mapping[VcpuId, int] = NOBODY,
+) -> Period:
     """All of the above for one period; returns it with the knobs after the plan."""
     check_changes(before, decision, plan)
     later = after(before, plan)
-    check_weights(before, later)
+    check_weights(before, later, came_with)
     check_latencies(before, later, parameters)
     check_layout(before, later)
     return later

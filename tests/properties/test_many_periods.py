@@ -44,6 +44,7 @@ class World(RuleBasedStateMachine):
         self.index = 0
         self.before = self.snapshot()
         self.moved_in: dict[VcpuId, int] = {}
+        self.came_with: dict[VcpuId, int] = {}
 
     def snapshot(self) -> Snapshot:
         workloads = tuple(Workload(name, 1024, tuple(vcpus)) for name, vcpus in self.threads.items() if vcpus)
@@ -66,8 +67,9 @@ class World(RuleBasedStateMachine):
         self.threads[name].append(vcpu)
         self.counters[vcpu.id] = Counters(0, 0, 0, ThreadState.IDLE, choice.choice(sorted(allowed)))
         self.knobs[vcpu.id] = Knobs(
-            choice.choice([1024, 1024, 1024, None]), choice.choice([1_400_000, None]), allowed
+            choice.choice([1024, 1024, 300, None]), choice.choice([1_400_000, None]), allowed
         )
+        self.came_with[vcpu.id] = self.knobs[vcpu.id].weight or 0
 
     @precondition(lambda self: len(self.knobs) > 2)
     @rule(choice=st.randoms(use_true_random=False))
@@ -103,7 +105,7 @@ class World(RuleBasedStateMachine):
         decision = self.policy.decide(period, self.state)
         planned = plan(period, decision)
         assert planned.violations == ()
-        later = check_all(period, decision, planned, PARAMETERS)
+        later = check_all(period, decision, planned, PARAMETERS, self.came_with)
         for vcpu_id in self.knobs:
             if seat(later, vcpu_id) != seat(period, vcpu_id):
                 last = self.moved_in.get(vcpu_id, -99)
@@ -136,6 +138,7 @@ class World(RuleBasedStateMachine):
         known = self.before.knobs.keys()
         assert set(self.state.started) <= known
         assert {vcpu for vcpu, _ in self.state.moved} <= known
+        assert {vcpu for vcpu, _ in self.state.neutral} <= known
 
 
 World.TestCase.settings = settings(max_examples=60, stateful_step_count=40)

@@ -182,6 +182,17 @@ def test_half_of_a_swap_is_dropped_with_the_other_half() -> None:
     )
 
 
+def test_where_the_sum_is_said_the_weights_add_up_to_it() -> None:
+    made = period(Group("a", [Row(weight=2304), Row(weight=384)]))
+    ids = vcpu_id(0, 0), vcpu_id(0, 1)
+    back = Decision({ids[0]: Knobs(1755, None, None), ids[1]: Knobs(293, None, None)}, sums={"a": 2048})
+    assert plan(made, back).violations == ()
+    wrong = ("workload a: weights that add up to 2048: must stay 2688",)
+    assert plan(made, replace(back, sums={"b": 2048})).violations == wrong
+    wrong = ("workload a: weights that add up to 2048: must stay 2049",)
+    assert plan(made, replace(back, sums={"a": 2049})).violations == wrong
+
+
 def test_with_stakes_the_sum_by_demand_counts_and_not_the_plain_sum() -> None:
     made = period(Group("a", [Row(), Row()]))
     ids = vcpu_id(0, 0), vcpu_id(0, 1)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from dasec.model import Decision, Knob, Knobs, Period, PolicyState
+from dasec.model import Decision, Knob, Knobs, Period, PolicyState, VcpuId
 from dasec.paper import Dasec, DasecState
+from dasec.plan import plan
 from dasec.policies import POLICIES, Parameters, policy_named
 from dasec.rcr import RcrParameters
 from dasec.rla import RlaParameters
 from dasec.tsa import TsaParameters
 
 from ..builders import READY, Group, Row, core_set, period, vcpu_id
+from ..properties.invariants import after
 
 
 def hungry_on_core_0() -> Period:
@@ -123,8 +126,41 @@ def test_the_start_value_is_written_once() -> None:
 
 def test_what_a_rule_that_is_switched_off_remembers_stays() -> None:
     made = hungry_on_core_0()
-    state = DasecState(started=(vcpu_id(4, 4),), moved=((vcpu_id(5, 5), 3),))
-    assert switched(tsa=True).decide(made, state).state == state
+    state = DasecState(((vcpu_id(4, 4),)), ((vcpu_id(5, 5), 3),), ((vcpu_id(6, 6), 512),))
+    assert switched().decide(made, state).state == state
+    neutral = tuple((vcpu, 1024) for vcpu in made.knobs)
+    assert switched(tsa=True).decide(made, state).state == replace(state, neutral=neutral)
+
+
+def test_a_workload_whose_threads_come_and_go_takes_no_weight_from_others() -> None:
+    """One is always hungry; the three beside it give it weight, and end."""
+    policy, state, knobs = switched(tsa=True), Dasec().initial_state(), dict[VcpuId, Knobs]()
+    for index in range(60):
+        made = period(Group("a", [Row(80, READY), *[Row(1)] * 3]), Group("b", [Row(40, READY)]), index=index)
+        born = index // 6  # the others have another start time then
+        name = {vcpu: vcpu._replace(start_ticks=born) for vcpu in made.knobs if 0 < vcpu.tid - 1001 < 4}
+        made = renamed(made, name)
+        made = replace(made, knobs={vcpu: knobs.get(vcpu, new) for vcpu, new in made.knobs.items()})
+        decision = policy.decide(made, state)
+        planned = plan(made, decision)
+        assert planned.violations == ()
+        knobs, state = dict(after(made, planned).knobs), decision.state
+        weights = [there.weight or 0 for vcpu, there in knobs.items() if vcpu.pid == 1000]
+        assert (len(weights), sum(weights)) == (4, 4096)
+        assert len(knobs) == 5
+    assert max(weights) > 2048
+
+
+def renamed(made: Period, name: Mapping[VcpuId, VcpuId]) -> Period:
+    """The same period with other threads in the places of these."""
+    workloads = tuple(
+        replace(each, vcpus=tuple(vcpu._replace(id=name.get(vcpu.id, vcpu.id)) for vcpu in each.vcpus))
+        for each in made.workloads
+    )
+    usage = {name.get(vcpu, vcpu): used for vcpu, used in made.usage.items()}
+    knobs = {name.get(vcpu, vcpu): there for vcpu, there in made.knobs.items()}
+    core_of = {name.get(vcpu, vcpu): core for vcpu, core in made.core_of.items()}
+    return replace(made, workloads=workloads, usage=usage, knobs=knobs, core_of=core_of)
 
 
 def test_a_state_of_another_policy_is_no_memory() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from dasec.entitlement import standings
+from dasec.entitlement import Standing, standings
 from dasec.model import Knob, Period, ThreadState
-from dasec.tsa import TsaParameters, apportion, reweigh
+from dasec.tsa import Allocation, TsaParameters, apportion, reweigh
 
 from ..builders import ASLEEP, READY, RUNNING, Group, Row, period, vcpu_id
 
@@ -24,8 +24,17 @@ def weights_after(
 
 def after(made: Period, parameters: TsaParameters = DEFAULT) -> list[int | None]:
     (standing,) = standings(made, parameters.tick_ns)
-    wanted = reweigh(standing, parameters).weights
+    wanted = reweighed(standing, parameters).weights
     return [wanted.get(vcpu, made.knobs[vcpu].weight) for vcpu in standing.ids]
+
+
+def reweighed(standing: Standing, parameters: TsaParameters = DEFAULT) -> Allocation:
+    """Where nobody came or went since they had these weights together."""
+    return reweigh(standing, dict(zip(standing.ids, weights_of(standing), strict=True)), parameters)
+
+
+def weights_of(standing: Standing) -> list[int]:
+    return [knobs.weight or 0 for knobs in standing.knobs]
 
 
 def test_a_hungry_vcpu_gets_ten_percent_more_and_the_others_pay() -> None:
@@ -117,11 +126,35 @@ def test_a_vcpu_that_has_just_come_pays_like_any_other() -> None:
     assert weights_after([Row(40, READY), LITTLE, LITTLE, Row(new=True)]) == [1126, 990, 990, 990]
 
 
+@pytest.mark.parametrize(
+    ("rows", "weights"),
+    [
+        # who paid has gone: 2304 + 384 + 384 was 3072
+        pytest.param([Row(5, weight=2304), Row(5, weight=384)], [1755, 293], id="who paid"),
+        # who had most has gone: 8192 + 15 × 546 was 16384, of which two are left
+        pytest.param([Row(5, weight=546), Row(5, weight=546)], [1024, 1024], id="who had most"),
+        pytest.param([Row(5, weight=3742)], [1024], id="all others"),
+        # 2304 and 384 are 1755 and 293, and the first takes a step from there: 1930.5, but no more than 15/16
+        pytest.param([Row(80, READY, weight=2304), Row(5, weight=384)], [1920, 128], id="a hungry one stays"),
+        pytest.param([Row(5, weight=2304), Row(5, weight=None)], [1024, None], id="one is somebody else's"),
+    ],
+)
+def test_who_is_left_has_the_weights_with_which_they_came_by_what_they_have(
+    rows: Sequence[Row], weights: Sequence[int | None]
+) -> None:
+    made = period(Group("a", rows))
+    (standing,) = standings(made)
+    allocation = reweigh(standing, dict.fromkeys(standing.ids, 1024), DEFAULT)
+    wanted = [allocation.weights.get(vcpu, made.knobs[vcpu].weight) for vcpu in standing.ids]
+    assert wanted == weights
+    assert allocation.total == 1024 * sum(weight is not None for weight in weights)
+
+
 def test_ties_go_to_the_lower_id_whatever_the_order_of_the_list() -> None:
     made = period(Group("a", [Row(80, READY), *[LITTLE] * 3, Row(weight=1025)]))
     (standing,) = standings(made)
     # sum 5121; 1126; the others: 3995 over 1024, 1024, 1024, 1025
-    forwards = reweigh(standing, DEFAULT).weights
+    forwards = reweighed(standing).weights
     workload = made.workloads[0]
     turned = Period(
         made.index,
@@ -132,7 +165,7 @@ def test_ties_go_to_the_lower_id_whatever_the_order_of_the_list() -> None:
         made.knobs,
         made.core_of,
     )
-    assert reweigh(standings(turned)[0], DEFAULT).weights == forwards
+    assert reweighed(standings(turned)[0]).weights == forwards
     assert sum(forwards.values()) == 5121
 
 
@@ -151,7 +184,7 @@ def test_the_step_and_the_span_are_settings() -> None:
 
 def test_the_reasons_name_the_rule_and_what_it_saw() -> None:
     made = period(Group("a", [Row(40, READY, core=0), Row(5, core=0), Row(5, core=1), Row(5, core=1)]))
-    raised, *scaled = reweigh(standings(made)[0], DEFAULT).reasons
+    raised, *scaled = reweighed(standings(made)[0]).reasons
     assert raised == (
         vcpu_id(0, 0),
         Knob.WEIGHT,
