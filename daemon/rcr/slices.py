@@ -54,13 +54,15 @@ def _best_swap(layout: Layout, gap: Gap, reach: Sequence[Core], parameters: RcrP
 
     Moving d more out of the full core than into it leaves |gap − 2d|; so each vCPU of the full core looks for
     partners around its own slice − gap / 2, outwards from there, and only among those that would be better
-    than the best so far. Both sides are in order of slice, so that the starting points only move up.
+    than the best so far. Both sides are in order of slice, so that the starting points only move up; of equal
+    slices the lower VcpuId comes first, whichever way.
     """
     limit = gap.size_ns * (100 - parameters.min_gain_percent) // 100 + 1
     if gap.size_ns - 2 * _widest_ns(layout, gap) >= limit:
         return None
     giving = _by_slice(layout.movable(gap.full, gap.empty))
     taking = _by_slice(layout.movable(gap.empty, gap.full))
+    downwards = sorted(taking, key=lambda seat: (-seat.slice_ns, seat.vcpu.id))
     best: Swap | None = None
     seen = set()
     start = 0
@@ -73,14 +75,15 @@ def _best_swap(layout: Layout, gap: Gap, reach: Sequence[Core], parameters: RcrP
         if alike in seen:
             continue
         seen.add(alike)
-        for side in (range(start, len(taking)), range(start - 1, -1, -1)):
-            for at in side:
-                left = abs(gap.size_ns - 2 * (one.slice_ns - taking[at].slice_ns))
+        for side, first in ((taking, start), (downwards, len(taking) - start)):
+            for at in range(first, len(side)):
+                other = side[at]
+                left = abs(gap.size_ns - 2 * (one.slice_ns - other.slice_ns))
                 if left >= limit:
                     break
-                if layout.may_swap(one, gap.full, taking[at], gap.empty, reach):
+                if layout.may_swap(one, gap.full, other, gap.empty, reach):
                     limit = left
-                    best = _swap(one, taking[at], gap, left)
+                    best = _swap(one, other, gap, left)
                     break
     return best
 

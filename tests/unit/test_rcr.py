@@ -53,6 +53,15 @@ def heavy_and_light(**more: object) -> list[Row]:
 # Slices
 
 
+def test_of_equal_slices_the_lower_id_changes_places_whether_they_are_above_or_below_the_best() -> None:
+    # core 0: three of 40; core 1: four, and best were 40 − 24 / 2 = 28, or, below, 40 − 80 / 2 = 0
+    three = Group("a", [busy(0)] * 3, quota_cores=1.5)
+    for quota_cores, sum_ms in ((1.2, 96), (0.5, 40)):
+        made = period(three, Group("b", [busy(1)] * 4, quota_cores=quota_cores), cores=4)
+        assert sum(standings(made)[1].slices_ns) == sum_ms * 1_000_000
+        assert pins(made, ONE_SWAP) == {"a0": 1, "b0": 0}
+
+
 def test_the_pair_that_leaves_the_smallest_difference_changes_places() -> None:
     # entitlement 160 / 2 = 80 each      core 0            core 1           difference
     # slices                             a0 60, b0 60      a1 20, b1 20     120 − 40 = 80
