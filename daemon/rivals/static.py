@@ -2,8 +2,9 @@
 
 The cores are dealt round-robin, workload by workload, so that the vCPUs of one workload come to sit on
 different cores as far as their number allows. A vCPU that may not use the core whose turn it is gets the
-next one that it may use. One that comes later takes the next core in turn; nobody else is moved for it. One
-that may use none of our cores is left alone.
+next one that it may use. One that comes later takes the next core in turn; nobody else is moved for it. So
+does one that may not use its core any more, or whose core has gone. One that may use none of our cores is
+left alone.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class StaticPinning:
         return Pinned()
 
     def decide(self, period: Period, state: PolicyState) -> Decision:
-        """A core for everybody who is new, and their own for those who are elsewhere."""
+        """A core for everybody who is new, or may not use their own any more; their own for those who are
+        elsewhere."""
         before = state if isinstance(state, Pinned) else Pinned()
         dealt, turn = dict(before.cores), before.turn
         pins: dict[VcpuId, Core] = {}
@@ -42,7 +44,7 @@ class StaticPinning:
             if vcpu.id not in period.knobs:
                 continue
             core = dealt.get(vcpu.id)
-            if core is None:
+            if core is None or core not in vcpu.allowed.intersection(period.topology.cores):
                 steps = _steps_to_next(period.topology.cores, turn, vcpu)
                 if steps is None:
                     continue

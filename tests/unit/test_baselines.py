@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dasec.model import Decision, Knob, Period, PolicyState
+from dasec.model import Core, Decision, Knob, Period, PolicyState
 from dasec.plan import plan
 from dasec.rivals.none import Untouched
 from dasec.rivals.static import Pinned, StaticPinning
@@ -83,6 +83,19 @@ def test_static_puts_back_who_was_moved_by_others() -> None:
     assert policy.decide(still, first.state).knobs == {}
     moved = {**still.knobs, vcpu_id(0, 0): still.knobs[vcpu_id(0, 0)]._replace(affinity=core_set(0, 1))}
     assert dealt(policy.decide(replace(still, knobs=moved), first.state)) == {(0, 0): 0}
+
+
+def test_static_gives_another_core_to_whom_its_own_was_taken_from_by_a_mask_or_as_it_went() -> None:
+    policy = StaticPinning()
+    made = period(Group("a", [Row()] * 3), cores=3)
+    first = policy.decide(made, policy.initial_state())
+    confined = period(Group("a", [Row(allowed=[1]), Row(pin=1), Row(pin=2)]), cores=3)
+    later = replace(confined, topology=confined.topology.without(Core(2)))
+    second = policy.decide(later, first.state)
+    assert plan(later, second).violations == ()
+    # row 0 is on core 1 alone anyway; row 2 is next: it is core 1's turn, then 0's
+    assert dealt(second) == {(0, 2): 0}
+    assert policy.decide(arrived(later, second), second.state).knobs == {}
 
 
 def test_static_forgets_who_is_gone() -> None:
