@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from dasec.bandwidth.rule import caps_of_all
 from dasec.hosts.threads.limits import LimitLooks
 from dasec.hosts.threads.thread import HeldKnob, ManagedThread, WeightPlace
 from dasec.knobs.groups import knob_of_group
@@ -15,7 +17,18 @@ from dasec.knobs.quotas import QUOTA
 from dasec.knobs.weights import WEIGHT_V2
 from dasec.linux.cgroupfs import Hierarchy
 from dasec.linux.procfs import KeptThread
-from dasec.model import NO_KNOBS, Core, Limits, Snapshot, Topology, Vcpu, VcpuId
+from dasec.model import (
+    NO_KNOBS,
+    Core,
+    Limits,
+    Period,
+    Snapshot,
+    Topology,
+    Vcpu,
+    VcpuId,
+    Workload,
+    WorkloadKnobs,
+)
 from dasec.period import between
 
 VCPU = VcpuId(1, 1, 7)
@@ -31,6 +44,7 @@ class Vm:
 
     root: Path
     stopped_us: dict[str, int] = field(default_factory=dict)
+    homes: dict[str, str] = field(default_factory=lambda: {"vm": f"/{HOME}"})
 
     def __post_init__(self) -> None:
         for group in ("slice", HOME, OWN):
@@ -65,15 +79,22 @@ class Vm:
         self.limit(OWN, NO_QUOTA)
         self.thread.drop(QUOTA)
 
+    def leave_home(self) -> None:
+        """There is no group around all of its threads any more."""
+        self.homes = {}
+
     def look(self) -> Limits:
         """What a period says."""
         now = self._snapshot()
         period, self._before = between(0, self._before, now), now
         return period.limits["vm"]
 
+    def is_limited(self) -> bool:
+        return bool(self._snapshot().limits)
+
     def _snapshot(self) -> Snapshot:
         self.clock_ns += LOOK_NS
-        self.looks.follow({"vm": f"/{HOME}"}, [self.thread])
+        self.looks.follow(self.homes, [self.thread])
         return Snapshot(self.clock_ns, Topology((), {}), (), {}, {}, self.looks.take())
 
 
@@ -94,6 +115,19 @@ def test_a_cap_that_comes_again_stopped_nobody_while_it_was_away(vm: Vm) -> None
     assert vm.look().own[VCPU].throttled_ns == 0
     vm.stop(OWN, 20_000)
     assert vm.look().own[VCPU].throttled_ns == 20_000 * US
+
+
+@pytest.mark.parametrize("lift", [lambda vm: vm.limit(HOME, NO_QUOTA), Vm.leave_home], ids=["limit", "group"])
+def test_caps_go_with_the_limit_for_which_they_were_set(vm: Vm, lift: Callable[[Vm], None]) -> None:
+    workload = Workload("vm", 1024, (vm.thread.vcpu,))
+    vm.limit(HOME, "200000 100000")
+    vm.look()
+    vm.cap(500_000)
+    lift(vm)
+    made = Period(0, LOOK_NS, Topology((), {}), (workload,), {}, {}, {}, {"vm": vm.look()})
+    assert caps_of_all(made, {}, ()).wanted == {"vm": WorkloadKnobs({VCPU: 0})}
+    vm.free()
+    assert not vm.is_limited()
 
 
 def test_what_an_earlier_daemons_caps_stopped_is_not_counted_again(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -44,12 +44,14 @@ class LimitLooks:
         self._around: dict[str, SeenTotals] = {}
         self._stops: dict[VcpuId, SeenTotals] = {}
 
-    def follow(self, homes: Mapping[str, str], threads: Iterable[ManagedThread]) -> None:
-        """These are the groups around all threads of a workload, of those that have one, and all threads."""
+    def follow(self, homes: Mapping[str, str], threads: Collection[ManagedThread]) -> None:
+        """These are the groups around all threads of a workload, of those that have one, and all threads.
+        Caps are shown also where the limit has gone, or the group: so they can go, too."""
         if self._hierarchy is None:
             return
-        members: dict[str, list[ManagedThread]] = {name: [] for name in homes}
-        sizes = dict.fromkeys(homes, 0)
+        names = dict.fromkeys((*homes, *(each.workload for each in threads if QUOTA in each.held)))
+        members: dict[str, list[ManagedThread]] = {name: [] for name in names}
+        sizes = dict.fromkeys(names, 0)
         self._named.intersection_update(homes)
         owners: dict[str, ManagedThread] = {}
         for thread in threads:
@@ -59,11 +61,11 @@ class LimitLooks:
                 members[thread.workload].append(thread)
                 owners.update(dict.fromkeys(_files_of(self._hierarchy, thread), thread))
         self._watch(owners)
-        self._count(homes, [thread for group in members.values() for thread in group])
+        self._count(names, [thread for group in members.values() for thread in group])
         self.limited = tuple(
             one._replace(size=sizes[name])
-            for name, home in homes.items()
-            if (one := self._limit(self._hierarchy, name, home, members[name])) is not None
+            for name in names
+            if (one := self._limit(self._hierarchy, name, homes.get(name), members[name])) is not None
         )
 
     def uncappable(self) -> Sequence[str]:
@@ -149,19 +151,19 @@ class LimitLooks:
 
     @staticmethod
     def _limit(
-        hierarchy: Hierarchy, workload: str, home: str, threads: Sequence[ManagedThread]
+        hierarchy: Hierarchy, workload: str, home: str | None, threads: Sequence[ManagedThread]
     ) -> Limited | None:
         """Where some have a quota of their own and others have not, only the others can be capped; and those
-        that hold a loan give it back."""
-        given = [thread for thread in threads if thread.given_quota]
-        tightest = cgroupfs.tightest_quota(hierarchy, home)
-        if len(given) < len(threads):
+        that hold a loan give it back. So do those that hold a cap where there is no limit any more."""
+        is_divided = bool(threads) and all(thread.given_quota for thread in threads)
+        tightest = None if home is None else cgroupfs.tightest_quota(hierarchy, home)
+        if not is_divided:
             threads = [one for one in threads if not one.given_quota or QUOTA in one.held]
-            given = [thread for thread in given if QUOTA in thread.held]
         if tightest is not None:
             group, cores = tightest
             return Limited(workload, int(cores * CORE_PPM), hierarchy.directory(group), threads)
-        return Limited(workload, 0, "", threads) if given else None
+        is_held = any(QUOTA in thread.held for thread in threads)
+        return Limited(workload, 0, "", threads) if is_divided or is_held else None
 
     @staticmethod
     def _sees_quota(hierarchy: Hierarchy, thread: ManagedThread) -> bool:
