@@ -27,7 +27,8 @@ def coming(pod: Mapping[str, Any]) -> Resident:
         meta, spec = pod["metadata"], pod["spec"]
         name = f"{meta.get('namespace') or 'default'}/{meta['name']}"
         cores = requested(spec)
-        ask = _ask(name, meta.get("annotations") or {}, len(spec["containers"]))
+        containers = len(spec["containers"]) + sum(map(_is_sidecar, spec.get("initContainers") or ()))
+        ask = _ask(name, meta.get("annotations") or {}, containers)
     except (KeyError, TypeError, AttributeError) as error:
         raise BadPod(f"this is no pod: {type(error).__name__} {error}") from error
     return Resident(name, max(1, ceil(cores)), float(cores), 0.0, 0.0, ask)
@@ -49,11 +50,19 @@ def _ask(name: str, annotations: Mapping[str, str], containers: int) -> Ask | No
 
 
 def requested(spec: Mapping[str, Any]) -> Fraction:
-    """CPUs, as kube-scheduler counts them: all containers, or the greatest initial one if that is more, and
-    the overhead."""
-    together = sum(map(_request, spec["containers"]), Fraction(0))
-    first = max(map(_request, spec.get("initContainers") or ()), default=Fraction(0))
+    """CPUs, as kube-scheduler counts them (k8s.io/component-helpers, PodRequests): all containers and
+    sidecars, or an initial one and the sidecars that run by then if that is more; and the overhead."""
+    sidecars = first = Fraction(0)
+    for each in spec.get("initContainers") or ():
+        first = max(first, sidecars + _request(each))
+        sidecars += _request(each) if _is_sidecar(each) else 0
+    together = sum(map(_request, spec["containers"]), sidecars)
     return max(together, first) + quantity((spec.get("overhead") or {}).get("cpu", 0))
+
+
+def _is_sidecar(initial: Mapping[str, Any]) -> bool:
+    """Does it go on beside the others, once it has started?"""
+    return initial.get("restartPolicy") == "Always"
 
 
 def _request(container: Mapping[str, Any]) -> Fraction:

@@ -137,6 +137,28 @@ def test_each_container_of_a_pod_asks_for_what_its_annotation_says() -> None:
     assert coming(two).ask == Ask("shop/web-7f9", 3000, CpuClass.EXCLUSIVE)
 
 
+def test_sidecars_count_beside_the_containers_and_beside_who_starts_after_them() -> None:
+    def initial(cpu: str, **more: str) -> dict[str, object]:
+        return {"resources": {"requests": {"cpu": cpu}}, **more}
+
+    sidecar = initial("1", restartPolicy="Always")
+    for first, cores in (
+        ([initial("1")], 2),
+        ([initial("3")], 3),
+        ([sidecar], 3),
+        ([sidecar, initial("3")], 4),
+        ([initial("3"), sidecar, sidecar], 4),
+    ):
+        made = pod("2", **{CPU: "whole", CPUS: "1"})
+        spec = made["spec"]
+        assert isinstance(spec, dict)
+        spec["initContainers"] = first
+        found = coming(made)
+        assert found.running_cores == cores
+        assert found.ask is not None
+        assert found.ask.millicores == 1000 * (1 + first.count(sidecar))
+
+
 def test_the_extender_and_the_daemon_read_the_same_annotations() -> None:
     assert (CPU, CPUS) == (consent.CPU, consent.CPUS)
 
