@@ -12,7 +12,7 @@ from.
 
 **Which sum.** That of the weights with which those who are there came. Threads of a VM are the same for as
 long as it runs, those of a container come and go. Who goes leaves what it gave to its siblings, or takes what
-it had of them; so then all are scaled by one factor (docs/decisions/0128-whose-weight.md).
+it had of them; so then all are scaled by one factor (docs/decisions/0126-whose-weight.md).
 
 **What the paper leaves open.**
 
