@@ -18,14 +18,17 @@ KEPT = Kept(
     HERE / "results",
     base="none",
     base_name="plain",
-    arms={
-        "none-again": "plain again",
-        "oracle": "EEVDF's oracle",
-        "scx": "`dasec scx`",
-        "scx:critical": "the daemon on it",
-    },
+    arms={"none-again": "plain again", "oracle": "EEVDF's oracle", "scx": "`dasec scx`"},
     ours="scx",
     plain="none",
+)
+"""A guest for each seed."""
+
+
+DAEMON = replace(
+    KEPT,
+    results=HERE / "results/daemon",
+    arms={"none-again": "plain again", "scx": "`dasec scx`", "scx:critical": "the daemon on it"},
 )
 
 
@@ -33,14 +36,9 @@ ALONE = replace(KEPT, results=HERE / "results/alone")
 """The same services while their VMs' background hardly ever wants a CPU; with other arrivals."""
 
 
-PRESENT = replace(KEPT, results=HERE / "results/present")
-"""By the rule of decision 0114, with several seeds."""
-
-
 def without_background() -> Iterator[tuple[str, Mapping[str, Seen], Mapping[str, Seen]]]:
-    """The cells that were run without background, too: with it, by the present rule where not by the rule of
-    the first table, and without."""
-    beside = {_point(name): runs for kept in (PRESENT, KEPT) for name, runs in kept.cells()}
+    """The cells that were run without background, too: with it, and without."""
+    beside = {_point(name): runs for name, runs in KEPT.cells()}
     for name, runs in ALONE.cells():
         yield _point(name), beside[_point(name)], runs
 
@@ -69,10 +67,9 @@ def alone_table() -> str:
 
 def publish() -> None:
     """Print and draw them."""
-    KEPT.publish()
-    click.echo(f"\n{seeds.table(seeds.cells(PRESENT))}")
-    seeds.draw(PRESENT, PRESENT.results / "p99.png")
-    click.echo(f"\n{alone_table()}")
+    click.echo(seeds.table(seeds.cells(KEPT)))
+    seeds.draw(KEPT, KEPT.results / "p99.png")
+    click.echo(f"\n{DAEMON.table()}\n\n{alone_table()}")
     for cell, rows in rivals.cells():
         click.echo(f"\nBeside schedulers of others, {cell}:\n\n{rivals.table(rows)}")
     rivals.draw(rivals.KEPT / "rivals.png")
