@@ -38,6 +38,9 @@ SHORT_TURNS = FOLDER / "shares-results/short-turns.jsonl"
 THREE_DEBTS = FOLDER / "shares-results/three-debts.jsonl"
 """By a version of decision 0114 that let VMs be further ahead."""
 
+MODEST = FOLDER / "shares-results/modest.jsonl"
+"""By decision 0114 as it is."""
+
 GROUPS_ABOVE = FOLDER / "shares-results/groups-above.jsonl"
 """By decision 0105."""
 
@@ -93,17 +96,23 @@ def of_the_worst_vm(contest: Contest) -> tuple[float, float]:
     return worst.due[0] * SECONDS * 1000, (worst.due[0] - worst.got[0]) * SECONDS * 1000
 
 
-def test_in_one_contest_a_vm_to_which_little_is_due_lacks_a_slice_more_than_two() -> None:
+def test_in_one_contest_a_vm_to_which_little_is_due_lacks_a_hair_more_than_two_slices_and_2_percent() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     (short,) = (one for one in contests(KEPT) if one.shortfall(SECONDS) > MOST_SHORT)
-    assert f"The worst VM lacks {short.shortfall(SECONDS) * 100:.1f} %." in page
+    assert f"The worst VM lacks {short.shortfall(SECONDS) * 100:.1f} %, a hair more" in page
     due_ms, lacking_ms = of_the_worst_vm(short)
-    assert due_ms / 4 == pytest.approx(53, abs=0.5)
-    assert round(lacking_ms) == 13
+    assert due_ms / 4 == pytest.approx(81, abs=0.5)
+    assert lacking_ms == pytest.approx(14.5, abs=0.05)
+    assert lacking_ms - 2 * 4 - MOST_SHORT * due_ms < 0.5
 
 
 def test_one_that_computes_with_a_single_thread_lacked_what_the_page_says_by_three_debts_only() -> None:
-    for file, parts in ((THREE_DEBTS, (0.979, 0.987)), (KEPT, (1.0, 1.0)), (GROUPS_ABOVE, (1.0, 1.0))):
+    for file, parts in (
+        (THREE_DEBTS, (0.979, 0.987)),
+        (MODEST, (1.0, 1.0)),
+        (KEPT, (1.0, 1.0)),
+        (GROUPS_ABOVE, (1.0, 1.0)),
+    ):
         found = {one.name: one for one in contests(file)}
         alone = [found[name].got[found[name].due.index(1.0)] for name in ("seed-135", "seed-136")]
         assert alone == pytest.approx(parts, abs=0.001)
@@ -141,7 +150,8 @@ RULES = {
     "[0104]": SHORT_TURNS,
     "[0105]": GROUPS_ABOVE,
     "[0114](../../../docs/decisions/0114-modest.md), three debts": THREE_DEBTS,
-    "[0114](../../../docs/decisions/0114-modest.md) |": KEPT,
+    "[0114](../../../docs/decisions/0114-modest.md) |": MODEST,
+    "[0116]": KEPT,
 }
 
 
